@@ -1,0 +1,53 @@
+# make demo   sets everything up, builds, runs the main job          make test   the same set-up, then all tests
+# make bench  the benchmark                                          make lint   formatting, types, layers
+# Everything lives in .venv and build/; a second run starts in seconds.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+export PATH := $(BIN):$(PATH)
+JOBS ?= $(shell nproc)
+
+.PHONY: demo test bench lint format build setup dev clean
+
+demo: build
+	$(BIN)/python examples/learned_jacobi.py --out out
+
+test: lint build dev
+	ctest --preset dev -j$(JOBS)
+	ctest --preset release -j$(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) tests
+
+bench: build
+	$(BIN)/python -m bench $(ARGS)
+
+lint: setup
+	clang-format --dry-run -Werror $$(git ls-files '*.h' '*.cpp' '*.cu' '*.cuh')
+	ruff check . && ruff format --check .
+	mypy
+	$(BIN)/python scripts/check_layers.py
+
+format: setup
+	clang-format -i $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
+	ruff check --fix . ; ruff format .
+
+build: setup
+	@test -f build/release/build.ninja || cmake --preset release
+	cmake --build --preset release -j$(JOBS)
+
+dev: setup
+	@test -f build/dev/build.ninja || cmake --preset dev
+	cmake --build --preset dev -j$(JOBS)
+
+setup: $(VENV)/.ready
+	@scripts/system_packages.sh
+
+# A .pth file puts python/ on the path: the package is used where it stands.
+$(VENV)/.ready: requirements-dev.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	echo "$(CURDIR)/python" > "$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')/gossamer-dev.pth"
+	touch $@
+
+clean:
+	rm -rf build python/gossamer/lib out

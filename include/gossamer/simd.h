@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Vector code chosen at run time. One source, compiled for each instruction set, picked by what the machine has:
+//
+//   simd([&]<int Bytes> { kernel<Bytes>(…); });        // Bytes = width of a vector register
+//
+// The lambda and all it calls are inlined into a function compiled for that set (`flatten` + `target`), so kernels are
+// plain C++ over Vec<T, n> and no file needs a compiler flag.
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "half.h"
+
+namespace gossamer {
+
+enum class SimdLevel { baseline, avx2, avx512 };
+
+constexpr const char* name(SimdLevel level) {
+  constexpr const char* names[] = {"baseline", "avx2", "avx512"};
+  return names[static_cast<int>(level)];
+}
+
+// The best level of this machine; the environment variable GOSSAMER_SIMD=baseline|avx2|avx512 can only lower it.
+inline SimdLevel detect_simd_level() {
+  SimdLevel level = SimdLevel::baseline;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) level = SimdLevel::avx2;
+  if (level == SimdLevel::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+    level = SimdLevel::avx512;
+#endif
+  if (const char* wanted = std::getenv("GOSSAMER_SIMD"))
+    for (SimdLevel lower : {SimdLevel::baseline, SimdLevel::avx2})
+      if (std::string_view(wanted) == name(lower) && lower < level) level = lower;
+  return level;
+}
+
+inline SimdLevel simd_level() {
+  static const SimdLevel level = detect_simd_level();
+  return level;
+}
+
+#if defined(__x86_64__)
+template <class F>
+[[gnu::target("avx2,fma"), gnu::flatten]] void run_avx2(const F& f) {
+  f.template operator()<32>();
+}
+template <class F>
+[[gnu::target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq"), gnu::flatten]] void run_avx512(const F& f) {
+  f.template operator()<64>();
+}
+#endif
+
+template <class F>
+void simd(const F& f) {
+#if defined(__x86_64__)
+  if (simd_level() == SimdLevel::avx512) return run_avx512(f);
+  if (simd_level() == SimdLevel::avx2) return run_avx2(f);
+#endif
+  f.template operator()<16>();
+}
+
+// n lanes of T. Only ever a local variable of an inlined function: passed by value it would have no stable ABI.
+template <class T, int n>
+struct VecOf {
+  typedef T type __attribute__((vector_size(n * sizeof(T))));
+};
+template <class T>
+struct VecOf<T, 1> {
+  using type = T;
+};
+template <class T, int n>
+using Vec = typename VecOf<T, n>::type;
+
+// Reads n values as their sum type; writes them back, rounded. Any alignment.
+template <int n, class T>
+[[gnu::always_inline]] inline void load(const T* from, Vec<Sum<T>, n>& to) {
+  if constexpr (n == 1)
+    to = static_cast<Sum<T>>(*from);
+  else if constexpr (sizeof(T) == sizeof(Sum<T>))
+    __builtin_memcpy(&to, from, sizeof to);
+  else {
+    Sum<T> wide[n];
+    for (int k = 0; k < n; ++k) wide[k] = static_cast<Sum<T>>(from[k]);
+    __builtin_memcpy(&to, wide, sizeof to);
+  }
+}
+template <int n, class T>
+[[gnu::always_inline]] inline void store(const Vec<Sum<T>, n>& from, T* to) {
+  if constexpr (n == 1)
+    *to = static_cast<T>(from);
+  else if constexpr (sizeof(T) == sizeof(Sum<T>))
+    __builtin_memcpy(to, &from, sizeof from);
+  else
+    for (int k = 0; k < n; ++k) to[k] = static_cast<T>(from[k]);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The frozen structure of a sparse matrix, and what is derived from it once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Shape = tuple[int, int]
+
+
+def as_index(name: str, given: Any) -> Tensor:
+    """A tensor from a tensor, a NumPy array or a list; lists become int64."""
+    tensor = given if isinstance(given, Tensor) else torch.as_tensor(given)
+    return tensor.long() if tensor.numel() == 0 and not isinstance(given, Tensor) else tensor
+
+
+def as_shape(op: str, shape: Sequence[int]) -> Shape:
+    """(rows, cols) as two ints."""
+    sizes = tuple(int(size) for size in shape)
+    if len(sizes) != 2:
+        raise ValueError(f"{op}: shape must be (rows, cols), not {sizes}")
+    return sizes[0], sizes[1]
+
+
+class Pattern:
+    """Where the entries of a sparse matrix are.
+
+    ``indptr`` has rows + 1 entries; the columns of row i are ``indices[indptr[i]:indptr[i + 1]]``, sorted and unique.
+    Both are int32 or int64 and must not be written to. The structure is checked here, in O(rows + nnz), and trusted
+    ever after; ``check=False`` skips that for data that is known to be good.
+    """
+
+    def __init__(self, indptr: Any, indices: Any, shape: Sequence[int], *, check: bool = True) -> None:
+        self.indptr = as_index("indptr", indptr)
+        self.indices = as_index("indices", indices)
+        self.shape = as_shape("Pattern", shape)
+        self._transpose: tuple[Tensor, Tensor, Tensor] | None = None
+        self._T: Pattern | None = None
+        if check and not torch.compiler.is_compiling():
+            torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape)
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored entries."""
+        return self.indices.shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        return self.indices.device
+
+    @property
+    def row_indices(self) -> Tensor:
+        """The row of each entry, int64."""
+        return torch.ops.gossamer.row_indices(self.indptr, self.indices)
+
+    def transpose(self) -> tuple[Tensor, Tensor, Tensor]:
+        """indptr and indices of the transpose, and ``perm``: its entry q is entry ``perm[q]`` here. Kept."""
+        if self._transpose is None:
+            self._transpose = torch.ops.gossamer.transpose(self.indptr, self.indices, self.shape)
+        return self._transpose
+
+    @property
+    def T(self) -> Pattern:
+        """The transposed pattern; ``P.T.T is P``."""
+        if self._T is None:
+            indptr, indices, _ = self.transpose()
+            self._T = Pattern(indptr, indices, self.shape[::-1], check=False)
+            self._T._T = self
+        return self._T
+
+    def tensors(self, with_transpose: bool = False) -> list[Tensor]:
+        """As ops take it: with the transpose if it is at hand or asked for."""
+        if with_transpose or self._transpose is not None:
+            return [self.indptr, self.indices, *self.transpose()]
+        return [self.indptr, self.indices]
+
+    def to(self, device: torch.device | str | None = None, index_dtype: torch.dtype | None = None) -> Pattern:
+        """The same pattern on another device or with another index width; itself if nothing changes."""
+        indptr = self.indptr.to(device=device, dtype=index_dtype)
+        if indptr is self.indptr:
+            return self
+        if index_dtype is torch.int32 and max(*self.shape, self.nnz) > torch.iinfo(torch.int32).max:
+            raise ValueError(f"Pattern.to: shape {self.shape} with {self.nnz} entries does not fit int32")
+        return Pattern(indptr, self.indices.to(device=device, dtype=index_dtype), self.shape, check=False)
+
+    def __eq__(self, other: object) -> bool:
+        """The same entries in the same shape; widths may differ."""
+        if not isinstance(other, Pattern):
+            return NotImplemented
+        if self is other:
+            return True
+        same_size = self.shape == other.shape and self.nnz == other.nnz and self.device == other.device
+        return bool(same_size and (self.indptr == other.indptr).all() and (self.indices == other.indices).all())
+
+    __hash__ = object.__hash__  # caches are keyed by the object, never by its contents
+
+    def __repr__(self) -> str:
+        rows, cols = self.shape
+        return f"Pattern({rows} x {cols}, nnz={self.nnz}, {_short(self.indices.dtype)}, {self.device})"
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A sparse matrix: a frozen pattern and a tensor of values on it. Only the values are differentiated."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from gossamer.pattern import Pattern, Shape, _short
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+
+class SparseMatrix:
+    """A matrix in CSR form whose values are an ordinary tensor.
+
+    ``values`` is (nnz,), or (nnz, H) for H matrices on one pattern. Set ``A.requires_grad_()``, compute, call
+    ``backward()``: ``A.grad`` is a SparseMatrix on the same pattern. A stored zero stays stored.
+
+    >>> A = gs.SparseMatrix([0, 1, 3], [0, 0, 1], [1.0, 2.0, 3.0], (2, 2))
+    >>> A @ torch.tensor([1.0, 10.0])
+    tensor([ 1., 32.])
+    """
+
+    pattern: Pattern
+    values: Tensor
+
+    def __init__(self, indptr: Any, indices: Any, values: Any, shape: Sequence[int], *, check: bool = True) -> None:
+        self.pattern = Pattern(indptr, indices, shape, check=check)
+        self.values = _checked(self.pattern, values)
+
+    @classmethod
+    def _trusted(cls, pattern: Pattern, values: Tensor) -> SparseMatrix:
+        """Without checks, for values an op has just computed on this pattern."""
+        A = cls.__new__(cls)
+        A.pattern = pattern
+        A.values = values
+        return A
+
+    # What it is.
+
+    @property
+    def shape(self) -> Shape:
+        return self.pattern.shape
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored entries, zeros included."""
+        return self.pattern.nnz
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.values.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.values.device
+
+    @property
+    def indptr(self) -> Tensor:
+        return self.pattern.indptr
+
+    @property
+    def indices(self) -> Tensor:
+        return self.pattern.indices
+
+    def __repr__(self) -> str:
+        rows, cols = self.shape
+        heads = f", heads={self.values.shape[1]}" if self.values.dim() == 2 else ""
+        grad = ", requires_grad=True" if self.requires_grad else ""
+        size = f"{rows} x {cols}, nnz={self.nnz}{heads}"
+        return f"SparseMatrix({size}, {_short(self.dtype)}, {_short(self.indices.dtype)}, {self.device}{grad})"
+
+    # Differentiation.
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.values.requires_grad
+
+    def requires_grad_(self, requires_grad: bool = True) -> SparseMatrix:
+        self.values.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self) -> SparseMatrix | None:
+        """The gradient, on the same pattern; None before a backward."""
+        return None if self.values.grad is None else self._trusted(self.pattern, self.values.grad)
+
+    def detach(self) -> SparseMatrix:
+        return self._trusted(self.pattern, self.values.detach())
+
+    # Other forms of the same matrix.
+
+    def with_values(self, values: Tensor) -> SparseMatrix:
+        """Other values on the same pattern."""
+        return self._trusted(self.pattern, _checked(self.pattern, values))
+
+    @property
+    def T(self) -> SparseMatrix:
+        """The transpose. Its pattern is built once; the values are gathered, differentiably."""
+        perm = self.pattern.transpose()[2]
+        return self._trusted(self.pattern.T, self.values.index_select(0, perm))
+
+    def to(
+        self,
+        device: torch.device | str | torch.dtype | None = None,
+        dtype: torch.dtype | None = None,
+        index_dtype: torch.dtype | None = None,
+    ) -> SparseMatrix:
+        """Another device, another dtype of the values, another width of the indices. ``A.to(torch.float64)`` works."""
+        if isinstance(device, torch.dtype):
+            device, dtype = None, device
+        return self._trusted(self.pattern.to(device, index_dtype), self.values.to(device=device, dtype=dtype))
+
+    def to_dense(self) -> Tensor:
+        """(rows, cols), or (rows, cols, H) with heads."""
+        return torch.ops.gossamer.to_dense(self.indptr, self.indices, self.values, self.shape)
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """A SciPy csr_array with the same dtype and index width. It shares the memory of a matrix on the CPU."""
+        import scipy.sparse
+
+        parts = (self.values, self.indices, self.indptr)
+        return scipy.sparse.csr_array(tuple(t.detach().cpu().numpy() for t in parts), shape=self.shape)
+
+    def to_torch(self) -> Tensor:
+        """A torch CSR tensor with the same dtype and index width; gradients flow back."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+            parts = self.indptr, self.indices, self.values
+            return torch.sparse_csr_tensor(*parts, self.shape, check_invariants=False)  # checked when it was built
+
+    # Products.
+
+    def _spmm(self, X: Tensor, transpose: bool) -> Tensor:
+        tensors = self.pattern.tensors(transpose or (X.requires_grad and torch.is_grad_enabled()))
+        return torch.ops.gossamer.spmm.default(tensors, self.values, X, self.pattern.shape, transpose)
+
+    def __matmul__(self, X: Tensor) -> Tensor:
+        """A X."""
+        return self._spmm(X, False) if isinstance(X, Tensor) else NotImplemented
+
+    def __rmatmul__(self, X: Tensor) -> Tensor:
+        """X A = (Aᵀ Xᵀ)ᵀ."""
+        if not isinstance(X, Tensor):
+            return NotImplemented
+        if X.dim() == 0 or X.dim() > 2:
+            raise ValueError(f"matmul: X A wants X of shape (n,) or (k, n), not {tuple(X.shape)}")
+        return self._spmm(X, True) if X.dim() == 1 else self._spmm(X.T, True).T
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """torch.matmul(A, X), torch.matmul(X, A), X @ A; and A @ X inside torch.compile."""
+        if func not in (torch.matmul, Tensor.matmul, Tensor.__matmul__) or kwargs:
+            return NotImplemented
+        left, right = args
+        if func is not torch.matmul and torch.compiler.is_compiling():
+            left, right = _as_written(left, right)
+        return left._spmm(right, False) if isinstance(left, SparseMatrix) else right.__rmatmul__(left)
+
+
+def _as_written(X: Tensor, A: SparseMatrix) -> tuple[Any, Any]:
+    """The operands of an ``@`` that torch.compile traced: torch 2.13 hands A @ X over as (X, A), like X @ A."""
+    A_X, X_A = A.shape[1] == X.shape[0], A.shape[0] == X.shape[-1]
+    if A_X and X_A:
+        raise TypeError(
+            f"inside torch.compile, A @ X and X @ A cannot be told apart for A {A.shape} and X {tuple(X.shape)}: "
+            "write gs.spmm(A, X) or torch.matmul(X, A)"
+        )
+    return (A, X) if A_X else (X, A)
+
+
+def _checked(pattern: Pattern, values: Any) -> Tensor:
+    tensor = values if isinstance(values, Tensor) else torch.as_tensor(values)
+    if tensor.dim() not in (1, 2) or tensor.shape[0] != pattern.nnz:
+        raise ValueError(
+            f"SparseMatrix: values has shape {tuple(tensor.shape)} but the pattern has {pattern.nnz} entries"
+        )
+    if tensor.device != pattern.device:
+        raise ValueError(f"SparseMatrix: values are on {tensor.device} but the pattern is on {pattern.device}")
+    return tensor
+
+
+# torch.func and friends see a matrix as its values: torch.func.grad(f)(A) is a SparseMatrix.
+pytree.register_pytree_node(
+    SparseMatrix,
+    lambda A: ([A.values], A.pattern),
+    lambda values, pattern: SparseMatrix._trusted(pattern, next(iter(values))),
+    serialized_type_name="gossamer.SparseMatrix",
+)

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Its mere presence tells the library that CUDA kernels are linked: see Cuda in gossamer/exec.h.
+#include "gossamer/exec.h"
+
+namespace gossamer {
+
+void cuda_linked() {}
+
+}  // namespace gossamer

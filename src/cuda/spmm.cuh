@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Y = A X on a CUDA device. The contract is that of gossamer/spmm.h:
+//
+//   Y[i, h, :] = Σ_p values[p, h] X[indices[p], h, :]        p over row i
+//
+// A row of X or Y is read as heads · width flat columns, so narrow heads share a warp. Reads of X run along its rows,
+// a warp's lanes side by side (coalesced). Each element of Y has one writer and one order of addition: no atomics,
+// the same bits every time.
+#pragma once
+#include "gossamer/csr.h"
+#include "gossamer/half.h"
+#include "warp.cuh"
+
+namespace gossamer::kernels {
+
+// One column (SpMV). A group of `lanes` lanes owns row i: lane k adds the entries k, k + lanes, …, a shuffle tree adds
+// the lanes, and the group's first lane writes y[i]. Short rows want small groups, or most lanes have nothing to read.
+template <int lanes, class T, class I>
+__global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
+    spmv_rows(Csr<T, I> A, const T* __restrict__ X, int64_t ldx, T* __restrict__ Y) {
+  constexpr int rows = device::warp_lanes / lanes;  // of one warp
+  const int lane = device::lane() % lanes;
+  for (int64_t first = device::warp() * rows; first < A.rows; first += device::warps() * rows) {
+    const int64_t i = first + device::lane() / lanes;
+    Sum<T> sum = 0;
+    if (i < A.rows)
+      for (int64_t p = A.indptr[i] + lane; p < A.indptr[i + 1]; p += lanes)
+        sum += static_cast<Sum<T>>(A.values[A.perm ? A.perm[p] : p]) * static_cast<Sum<T>>(X[A.indices[p] * ldx]);
+    sum = device::sum_lanes<lanes, 1>(sum);
+    if (i < A.rows && lane == 0) Y[i] = static_cast<T>(sum);
+  }
+}
+
+// The tile Y[i, left + k · lanes] for k < columns, where `left` is this lane's first flat column. A warp reads 32
+// entries at once, one a lane, and hands them round by shuffles (Huang et al., "GE-SpMM", SC 2020). It is made of
+// 32 / lanes groups, which take every (32 / lanes)-th entry; the groups' sums meet in a shuffle tree and group 0
+// writes.
+template <int lanes, int columns, class T, class I>
+__device__ inline void spmm_tile(const Csr<T, I>& A, int64_t i, int64_t left, const T* __restrict__ X, int64_t ldx,
+                                 int64_t width, T* __restrict__ Y) {
+  constexpr int groups = device::warp_lanes / lanes;
+  const int lane = device::lane(), group = lane / lanes;
+  const int64_t total = A.heads * width, end = A.indptr[i + 1];
+  const bool one_head = A.heads == 1;
+  int64_t head[columns];
+  Sum<T> sum[columns] = {};
+  for (int k = 0; k < columns; ++k) head[k] = one_head ? 0 : (left + k * lanes) / width;
+  for (int64_t begin = A.indptr[i]; begin < end; begin += device::warp_lanes) {
+    const int count = static_cast<int>(min(end - begin, static_cast<int64_t>(device::warp_lanes)));
+    I column = 0, position = 0;
+    Sum<T> value = 0;
+    if (lane < count) {
+      column = A.indices[begin + lane];
+      position = A.perm ? A.perm[begin + lane] : static_cast<I>(begin + lane);
+      if (one_head) value = static_cast<Sum<T>>(A.values[position]);
+    }
+    for (int step = 0; step < count; step += groups) {
+      const int from = step + group;  // the lane that holds this group's entry
+      const T* row = X + __shfl_sync(device::full_warp, column, from) * ldx;
+      const Sum<T> a = one_head ? __shfl_sync(device::full_warp, value, from) : 0;
+      const T* values = A.values;
+      if (!one_head) values += __shfl_sync(device::full_warp, position, from) * A.heads;
+      if (from >= count) continue;
+      for (int k = 0; k < columns; ++k)
+        if (const int64_t q = left + k * lanes; q < total)
+          sum[k] += (one_head ? a : static_cast<Sum<T>>(values[head[k]])) * static_cast<Sum<T>>(row[q]);
+    }
+  }
+  for (int k = 0; k < columns; ++k) {
+    const int64_t q = left + k * lanes;
+    sum[k] = device::sum_lanes<device::warp_lanes, lanes>(sum[k]);
+    if (group == 0 && q < total) Y[i * total + q] = static_cast<T>(sum[k]);
+  }
+}
+
+// A warp owns one row and lanes · columns neighbouring flat columns of it. Warps side by side take the tiles of one
+// row, so that its entries come from the cache.
+template <int lanes, int columns, class T, class I>
+__global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
+    spmm_tiles(Csr<T, I> A, const T* __restrict__ X, int64_t ldx, int64_t width, T* __restrict__ Y) {
+  constexpr int64_t tile = lanes * columns;
+  const int64_t tiles = (A.heads * width + tile - 1) / tile;
+  for (int64_t job = device::warp(); job < A.rows * tiles; job += device::warps())
+    spmm_tile<lanes, columns>(A, job / tiles, job % tiles * tile + device::lane() % lanes, X, ldx, width, Y);
+}
+
+}  // namespace gossamer::kernels

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one differentiation node of all ops.
+//
+// An op hands over its differentiable inputs, itself, and its vector-Jacobian product written in public ops. Those go
+// through the dispatcher again, so derivatives of any order, forward mode, torch.func and torch.compile follow.
+// (torch::autograd::Function would do, were it not refused by torch.func.)
+#pragma once
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/saved_variable.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gossamer {
+
+using at::Tensor;
+using torch::autograd::variable_list;
+
+// Which gradients are wanted. Asking saves the work on the others.
+using Wanted = std::vector<bool>;
+
+// Gradients of the inputs from the gradient of the output; an unwanted one is left undefined.
+using Vjp = std::function<variable_list(const Tensor& grad, const variable_list& inputs, const Wanted& wanted)>;
+
+struct OpNode : torch::autograd::Node {
+  OpNode(std::string op, const variable_list& inputs, Vjp vjp);
+
+  variable_list apply(variable_list&& grads) override;
+  void release_variables() override;
+  std::string name() const override { return op_ + "Backward"; }
+
+ private:
+  std::string op_;
+  std::vector<torch::autograd::SavedVariable> inputs_;
+  Vjp vjp_;
+};
+
+// Tangents of the inputs, undefined where there is none; empty if no input has one.
+variable_list tangents(const variable_list& inputs);
+variable_list primals(const variable_list& inputs);
+
+// The output of `op` with its derivatives recorded. `op` maps variable_list → Tensor and calls the dispatcher; it must
+// be linear in each input, so that forward mode is Σ_k op(inputs with input k replaced by its tangent).
+template <class Op>
+Tensor differentiable(const char* name, variable_list inputs, const Op& op, Vjp vjp) {
+  Tensor output;
+  {
+    at::AutoDispatchBelowADInplaceOrView below_autograd;
+    output = op(inputs);
+  }
+  if (at::GradMode::is_enabled() && torch::autograd::compute_requires_grad(inputs)) {
+    auto node = c10::make_intrusive<OpNode>(name, inputs, std::move(vjp));
+    torch::autograd::set_history(output, node);
+  }
+  const variable_list moving = tangents(inputs);
+  if (moving.empty()) return output;
+  Tensor tangent;
+  const variable_list at = primals(inputs);
+  for (size_t k = 0; k < moving.size(); ++k) {
+    if (!moving[k].defined()) continue;
+    variable_list replaced = at;
+    replaced[k] = moving[k];
+    const Tensor term = op(replaced);
+    tangent = tangent.defined() ? tangent.add(term) : term;
+  }
+  output._set_fw_grad(tangent, /*level=*/0, /*is_inplace_op=*/false);
+  return output;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Gossamer for C++: sparse matrices that can be differentiated, on torch's tensors.
+//
+//   auto A = gossamer::poisson({100, 100}).requires_grad_();
+//   auto y = A.matmul(torch::ones(100 * 100));
+//   y.square().sum().backward();
+//   auto dA = A.grad();                    // on A's pattern
+#pragma once
+#include "ops.h"
+#include "pattern.h"
+#include "sparse_matrix.h"
