@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""python -m bench: times every row beside its peers. All contenders share one process, allocator and memory."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from bench import cells, machine, matrices, plot, report
+from bench.ops import BENCHES
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    def names(text: str) -> list[str]:
+        return text.split(",")
+
+    def numbers(text: str) -> list[int]:
+        return [int(number) for number in text.split(",")]
+
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small matrices, seconds instead of minutes")
+    parser.add_argument("--rows", type=names, default=list(BENCHES), help=f"of {', '.join(BENCHES)}")
+    named = ",".join(matrices.DEFAULT)
+    parser.add_argument(
+        "--matrices", type=names, default=list(matrices.DEFAULT), help=f"{named} or paths to .mtx files"
+    )
+    parser.add_argument(
+        "--columns", type=numbers, help="widths of the dense operands, 1 is a vector (each row its own)"
+    )
+    parser.add_argument("--dtype", type=names, default=["float32"], help="float32,float64")
+    cores = os.cpu_count() or 1
+    parser.add_argument("--threads", type=numbers, default=[1, 2] if cores > 1 else [1], help="such as 1,2")
+    parser.add_argument("--seconds", type=float, help="budget of each contender in a cell")
+    parser.add_argument("--malloc", choices=["keep", "default"], default="keep", help="keep freed memory, or not")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="where bench.json and bench.png go")
+    options = parser.parse_args(arguments)
+    for given, known in ((options.rows, BENCHES), (options.dtype, DTYPES)):
+        if unknown := [name for name in given if name not in known]:
+            parser.error(f"no {', '.join(unknown)}: choose from {', '.join(known)}")
+    for name in options.matrices:
+        if name not in matrices.DEFAULT and not Path(name).is_file():
+            parser.error(f"no matrix {name}: choose from {named} or give the path of a .mtx file")
+    return options
+
+
+def run(options: argparse.Namespace, console: Console) -> tuple[list[cells.Cell], dict[int, float]]:
+    """Bandwidth, then every cell."""
+    bandwidth = {threads: machine.bandwidth(threads, options.quick) for threads in options.threads}
+    for threads, rate in bandwidth.items():
+        console.print(
+            f"memory bandwidth, {threads} thread{'s' * (threads > 1)}: {rate / 1e9:.1f} GB/s", highlight=False
+        )
+    wanted = cells.Options(
+        rows=options.rows,
+        matrices=options.matrices,
+        columns=options.columns,
+        dtypes=[DTYPES[name] for name in options.dtype],
+        threads=options.threads,
+        quick=options.quick,
+        budget=options.seconds or (0.02 if options.quick else 0.5),
+    )
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:  # no thread beside us
+        task = progress.add_task("")
+        measured = cells.run(BENCHES, wanted, lambda text: progress.update(task, description=text, refresh=True))
+        return list(measured), bandwidth
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    start = time.time()
+    allocator = machine.keep_freed_memory() if options.malloc == "keep" else machine.describe_malloc()
+    about = {
+        **machine.describe(),
+        "allocator": allocator,
+        "arguments": list(sys.argv[1:] if arguments is None else arguments),
+    }
+    console = Console()
+    if not console.is_terminal:
+        console.width = 150
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    console.print(f"{about['machine']['processor']}; {versions}; malloc: {allocator}", highlight=False)
+    if about["machine"]["load_at_start"] > 0.5:
+        load = about["machine"]["load_at_start"]
+        console.print(f"Load {load:.1f}: others use this machine, the numbers will be theirs, too.", style="yellow")
+    threads = torch.get_num_threads()
+    try:
+        measured, bandwidth = run(options, console)
+    finally:
+        torch.set_num_threads(threads)
+    console.print(report.table(measured, bandwidth))
+    report.print_skipped(console, measured)
+    options.out.mkdir(parents=True, exist_ok=True)
+    report.write_json(options.out / "bench.json", measured, bandwidth, about)
+    plot.write_plot(options.out / "bench.png", measured, f"{about['machine']['processor']}; {versions}")
+    seconds = time.time() - start
+    console.print(
+        f"{len(measured)} cells in {seconds:.0f} s; see {options.out}/bench.json and bench.png", highlight=False
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

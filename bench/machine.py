@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the numbers were measured on: processor, versions, allocator, memory bandwidth."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy
+import scipy
+import torch
+
+import gossamer
+from bench.race import race
+
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # malloc.h
+
+
+def keep_freed_memory() -> str:
+    """Make glibc's malloc keep what is freed, so that no contender pays for fresh pages in every call."""
+    if platform.libc_ver()[0] != "glibc" or "malloc" in os.environ.get("LD_PRELOAD", ""):
+        return describe_malloc()
+    libc = ctypes.CDLL(None)
+    done = libc.mallopt(M_MMAP_MAX, 0) and libc.mallopt(M_TRIM_THRESHOLD, -1)
+    return "glibc, M_MMAP_MAX=0, M_TRIM_THRESHOLD=-1" if done else describe_malloc()
+
+
+def describe_malloc() -> str:
+    """The allocator as it is."""
+    return os.environ.get("LD_PRELOAD") or f"default ({platform.libc_ver()[0] or platform.system()})"
+
+
+def describe() -> dict[str, Any]:
+    """Machine and versions, for the JSON."""
+    return {
+        "machine": {
+            "processor": processor(),
+            "cores": os.cpu_count(),
+            "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+            "system": platform.platform(),
+            "load_at_start": os.getloadavg()[0],
+        },
+        "versions": {
+            "gossamer": gossamer.__version__,
+            "torch": torch.__version__,
+            "scipy": scipy.__version__,
+            "numpy": numpy.__version__,
+            "python": platform.python_version(),
+        },
+    }
+
+
+def processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def bandwidth(threads: int, quick: bool = False) -> float:
+    """Bytes a second from and to memory, the better of copy and triad on arrays far larger than the caches."""
+    torch.set_num_threads(threads)
+    size = 2**24 if quick else 2**25
+    a, b, c = (torch.ones(size) for _ in range(3))
+    runs = {"copy": lambda: a.copy_(b), "triad": lambda: torch.add(b, c, alpha=3.0, out=a)}
+    samples = race(runs, 0.05 if quick else 0.5)
+    return max(2 * a.nbytes / min(samples["copy"]), 3 * a.nbytes / min(samples["triad"]))

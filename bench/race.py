@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The contenders of one cell: first they must agree, then they run in turns."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import gossamer as gs
+from bench.row import Skip
+
+Runs = Mapping[str, Callable[[], Any]]
+
+TURN = 2e-3  # seconds: a quick contender makes several calls in its turn
+MOST_CALLS = 1000
+
+
+def as_arrays(result: Any) -> list[NDArray[Any]]:
+    """A contender's result as arrays to compare; a sparse one counts as its values in CSR order."""
+    if isinstance(result, (tuple, list)):
+        return [array for part in result for array in as_arrays(part)]
+    if isinstance(result, gs.SparseMatrix):
+        result = result.values
+    if isinstance(result, torch.Tensor):
+        values = result.values() if result.layout == torch.sparse_csr else result
+        return [values.detach().numpy()]
+    return [np.asarray(result)]
+
+
+def check(title: str, runs: Runs, tolerance: float) -> dict[str, str]:
+    """Raise unless all contenders compute the same; returns those that cannot compute it, with their reasons."""
+    first: tuple[str, list[NDArray[Any]]] | None = None
+    skipped = {}
+    for name, run in runs.items():
+        try:
+            arrays = as_arrays(run())
+        except Skip as reason:
+            skipped[name] = str(reason)
+            continue
+        if first is None:
+            first = name, arrays
+        elif (difference := compare(first[1], arrays)) > tolerance or np.isnan(difference):
+            raise AssertionError(f"{title}: {name} differs from {first[0]} by {difference:.1e} (relative)")
+    return skipped
+
+
+def compare(ours: list[NDArray[Any]], theirs: list[NDArray[Any]]) -> float:
+    """The largest difference, relative to the largest entry; infinite for different sizes."""
+    worst = 0.0
+    if [a.size for a in ours] != [b.size for b in theirs]:
+        return float("inf")
+    for a, b in zip(ours, theirs, strict=True):
+        scale = np.abs(a).max(initial=np.finfo(a.dtype).tiny)
+        worst = np.maximum(worst, np.abs(a - b.reshape(a.shape)).max(initial=0) / scale)  # NaN stays
+    return float(worst)
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    gc.collect()
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def timed(run: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    result = run()
+    seconds = time.perf_counter() - start
+    del result  # freed outside of the measurement
+    return seconds
+
+
+def race(runs: Runs, budget: float) -> dict[str, list[float]]:
+    """Seconds of every call of every contender, round-robin, after a warm-up call each.
+
+    Each contender may spend ``budget`` seconds, but everybody is timed at least twice.
+    """
+    samples: dict[str, list[float]] = {name: [] for name in runs}
+    with no_garbage_collection():
+        warm = {name: timed(run) for name, run in runs.items()}
+        turn = {name: max(1, min(50, int(TURN / max(seconds, 1e-9)))) for name, seconds in warm.items()}
+        left = dict.fromkeys(runs, budget)
+        racing = set(runs)
+        while racing:
+            for name in [name for name in runs if name in racing]:
+                calls = [timed(runs[name]) for _ in range(turn[name])]
+                samples[name] += calls
+                left[name] -= sum(calls)
+                if (left[name] <= 0 and len(samples[name]) >= 2) or len(samples[name]) >= MOST_CALLS:
+                    racing.discard(name)
+    return samples

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Gives the tests a stand-in `cuda:0` (host memory, emulated kernels) before torch is imported: see cuda_standin.py."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import cuda_standin
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))  # the benchmark shares its rows with the case table
+
+STANDIN = ROOT / "build" / "release" / "libgossamer_standin.so"
+if STANDIN.exists():
+    cuda_standin.load(str(STANDIN))
+
+import torch  # noqa: E402
+
+DATA = Path(os.environ.get("GOSSAMER_DATA", ROOT.parent / "shared" / "data"))
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest) -> torch.device:
+    if request.param == "cuda" and not STANDIN.exists():
+        pytest.skip("no stand-in for cuda: build the release preset with GOSSAMER_TESTS=ON")
+    return torch.device(request.param, 0) if request.param == "cuda" else torch.device("cpu")
+
+
+@pytest.fixture
+def data() -> Path:
+    """Real graphs and matrices that do not belong to the project."""
+    if not DATA.exists():
+        pytest.skip(f"no data at {DATA}: set GOSSAMER_DATA")
+    return DATA
+
+
+@pytest.fixture(autouse=True)
+def same_threads_after():
+    """A test that sets the number of threads leaves it as it was."""
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C++ front end against dense torch: construction, products, gradients, errors. No Python in the process.
+#include <gossamer/gossamer.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <string>
+
+namespace gs = gossamer;
+
+namespace {
+
+const auto f64 = torch::kFloat64;
+
+gs::SparseMatrix example() {
+  const auto rows = torch::tensor({2, 0, 2, 1, 2}), cols = torch::tensor({1, 3, 1, 0, 2});
+  return gs::from_coo(rows, cols, torch::tensor({1.0, 2.0, 3.0, 4.0, 5.0}, f64), {3, 4});
+}
+
+template <class F>
+std::string message(const F& f) {
+  try {
+    f();
+  } catch (const c10::Error& e) {
+    return e.what_without_backtrace();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST(FrontEnd, FromCooSortsAndAddsDuplicates) {
+  const auto A = example();
+  EXPECT_EQ(A.nnz(), 4);
+  EXPECT_EQ(A.pattern().indices().scalar_type(), torch::kInt32);
+  const auto D = torch::tensor({{0.0, 0.0, 0.0, 2.0}, {4.0, 0.0, 0.0, 0.0}, {0.0, 4.0, 5.0, 0.0}}, f64);
+  EXPECT_TRUE(torch::equal(A.to_dense(), D));
+  EXPECT_TRUE(torch::equal(gs::from_dense(D).to_dense(), D));
+  EXPECT_TRUE(torch::equal(gs::from_torch(D.to_sparse_csr()).to_dense(), D));
+  EXPECT_TRUE(torch::equal(gs::from_torch(D.to_sparse_csc()).to_dense(), D));
+  EXPECT_TRUE(torch::equal(gs::from_torch(D.to_sparse()).to_dense(), D));
+  EXPECT_TRUE(torch::equal(A.to_torch().to_dense(), D));
+  EXPECT_TRUE(torch::equal(A.T().to_dense(), D.t()));
+}
+
+TEST(FrontEnd, Generators) {
+  EXPECT_TRUE(torch::equal(gs::eye(3, 2).to_dense(), torch::eye(3, 2)));
+  const auto A1 = gs::poisson({3}).to_dense(), I = torch::eye(4), A2 = gs::poisson({4}).to_dense();
+  EXPECT_TRUE(torch::equal(gs::poisson({3, 4}).to_dense(), torch::kron(A1, I) + torch::kron(torch::eye(3), A2)));
+  EXPECT_EQ(gs::random({20, 30}, 0.1).nnz(), 60);
+  const auto edges = torch::tensor({{0, 1, 1}, {2, 2, 0}});
+  const auto G = gs::from_edge_index(edges).to_dense();
+  EXPECT_EQ(G.index({2, 0}).item<float>() + G.index({2, 1}).item<float>() + G.index({0, 1}).item<float>(), 3);
+}
+
+TEST(FrontEnd, ProductsAndGradients) {
+  auto A = example().requires_grad_();
+  const auto D = A.detach().to_dense().requires_grad_();
+  const auto X = torch::randn({4, 5}, f64).requires_grad_(), X2 = X.detach().clone().requires_grad_();
+  const auto weight = torch::randn({3, 5}, f64);
+  (gs::spmm(A, X) * weight).sum().backward();
+  (D.mm(X2) * weight).sum().backward();
+  EXPECT_TRUE(torch::allclose(X.grad(), X2.grad()));
+  ASSERT_TRUE(A.grad().has_value());
+  const auto mask = A.with_values(torch::ones_like(A.values())).to_dense();
+  EXPECT_TRUE(torch::allclose(A.grad()->to_dense().detach(), D.grad() * mask));
+
+  const auto left = torch::randn({2, 3}, f64);
+  EXPECT_TRUE(torch::allclose(A.rmatmul(left), left.mm(D)));
+  const auto y = torch::randn(3, f64);
+  EXPECT_TRUE(torch::allclose(gs::spmm(A, y, true), D.t().mv(y)));
+  const auto P = gs::sddmm(A.pattern(), torch::ones({3, 2}, f64), torch::ones({4, 2}, f64));
+  EXPECT_TRUE(torch::equal(P.to_dense(), 2 * mask));
+}
+
+TEST(FrontEnd, SecondDerivative) {
+  auto A = example().requires_grad_();
+  const auto x = torch::randn(4, f64).requires_grad_();
+  const auto first = torch::autograd::grad({A.matmul(x).pow(3).sum()}, {x}, {}, true, true)[0];
+  const auto second = torch::autograd::grad({first.square().sum()}, {x})[0];
+  const auto D = A.detach().to_dense(), z = x.detach().clone().requires_grad_();
+  const auto first_dense = torch::autograd::grad({D.mv(z).pow(3).sum()}, {z}, {}, true, true)[0];
+  EXPECT_TRUE(torch::allclose(second, torch::autograd::grad({first_dense.square().sum()}, {z})[0]));
+}
+
+TEST(FrontEnd, ErrorsNameTheOpTheArgumentAndBothSizes) {
+  const auto A = example();
+  EXPECT_EQ(message([&] { A.matmul(torch::ones(3, f64)); }), "spmm: X has 3 rows but A has 4 columns");
+  EXPECT_EQ(message([&] { A.matmul(torch::ones(4)); }), "spmm: X is Float but values is Double");
+  EXPECT_EQ(message([&] { A.with_values(torch::ones(3)); }),
+            "SparseMatrix: values has shape (3,) but the pattern has 4 entries");
+  EXPECT_EQ(message([&] { gs::Pattern(torch::tensor({0, 2}), torch::tensor({1, 1}), {1, 2}); }),
+            "Pattern: column 1 in row 0 appears twice");
+}
+
+TEST(FrontEnd, PatternsAreShared) {
+  const auto A = example();
+  EXPECT_TRUE(A.with_values(A.values() * 2).pattern().same_as(A.pattern()));
+  EXPECT_EQ(A.pattern().tensors().size(), 2);
+  gs::spmm(A, torch::ones(3, f64), true);
+  EXPECT_EQ(A.pattern().tensors().size(), 5);  // the transpose was built once and kept
+}

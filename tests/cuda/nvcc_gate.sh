@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# What can be said about the CUDA sources without a GPU: nvcc compiles every src/cuda/*.cu for each architecture we
+# name, without a warning, and no kernel spills registers. Usage: nvcc_gate.sh [architecture ...]
+set -eu
+if ! command -v nvcc >/dev/null; then
+  echo "skipped: no nvcc on PATH"
+  exit 77
+fi
+root=$(cd "$(dirname "$0")/../.." && pwd)
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+gencode=
+for arch in ${@:-80 90 100 120}; do gencode="$gencode -gencode arch=compute_$arch,code=sm_$arch"; done
+
+for source in "$root"/src/cuda/*.cu; do
+  log=$out/$(basename "$source").log
+  # shellcheck disable=SC2086  # one word an option
+  if ! nvcc -std=c++20 -O3 --threads 2 -Werror all-warnings -Xptxas -v $gencode -I"$root/include" -I"$root/src/cuda" \
+    -c "$source" -o "$out/object.o" >"$log" 2>&1; then
+    grep -v '^ptxas info' "$log" || true
+    echo "FAILED: $source does not compile"
+    exit 1
+  fi
+  if grep -E '[1-9][0-9]* bytes spill' -B2 "$log"; then
+    echo "FAILED: $source spills registers"
+    exit 1
+  fi
+done
+kernels=$(cat "$out"/*.log | grep -c 'Compiling entry function' || true)
+most=$(cat "$out"/*.log | sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' | sort -n | tail -1)
+echo "nvcc: $kernels kernels compiled, no warning, no spill, at most ${most:-0} registers"

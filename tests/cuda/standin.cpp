@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Test only: gives a CPU build of PyTorch a working device "cuda:0" whose memory is host memory. Linked with the
+// emulated kernels of src/cuda it runs the CUDA half of the library end to end without a GPU: Python, dispatcher,
+// device guard and stream, launch, autograd with its device thread.
+//
+// Whatever operator has no kernel for the device runs its CPU kernel on host twins of its arguments: tensors that share
+// their bytes. Load it before `import torch`, which looks for CUDA once: see tests/cuda_standin.py. It uses torch's
+// unstable C++ interface, and so belongs to the torch version this project pins.
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/NativeFunctions.h>
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseCsrTensorUtils.h>
+#include <ATen/SparseTensorImpl.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/native/TensorFactories.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+using at::DispatchKey;
+using at::DispatchKeySet;
+using at::Tensor;
+
+const c10::Device cuda(c10::DeviceType::CUDA, 0);
+
+// ---- the device -----------------------------------------------------------------------------------------------------
+
+// One device, one stream. Launches run to their end before they return, so there is nothing to wait for.
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, cuda); }
+
+  c10::DeviceType type() const override { return cuda.type(); }
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  c10::Device exchangeDevice(c10::Device) const override { return cuda; }
+  c10::Device getDevice() const override { return cuda; }
+  void setDevice(c10::Device) const override {}
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  void synchronizeDevice(c10::DeviceIndex) const override {}
+
+  c10::Stream getStream(c10::Device) const override { return stream(); }
+  c10::Stream getDefaultStream(c10::Device) const override { return stream(); }
+  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return stream(); }
+  c10::Stream getNewStream(c10::Device, int) const override { return stream(); }
+  c10::Stream exchangeStream(c10::Stream) const override { return stream(); }
+  void* getStreamNativeHandle(const c10::Stream) const override { return nullptr; }
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream&) const override {}
+
+  void record(void**, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {}
+  void block(void*, const c10::Stream&) const override {}
+  bool queryEvent(void*) const override { return true; }
+  void synchronizeEvent(void*) const override {}
+};
+C10_REGISTER_GUARD_IMPL(CUDA, Guard)
+
+struct Memory final : c10::Allocator {
+  c10::DataPtr allocate(size_t bytes) override {
+    void* p = bytes ? std::malloc(bytes) : nullptr;
+    TORCH_CHECK(p || !bytes, "cuda stand-in: no memory for ", bytes, " bytes");
+    return {p, p, &std::free, cuda};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &std::free; }
+  void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }
+} memory;
+REGISTER_ALLOCATOR(c10::DeviceType::CUDA, &memory)
+
+// Torch finds the hooks by the name of the class.
+struct CUDAHooks : at::CUDAHooksInterface {
+  explicit CUDAHooks(at::CUDAHooksArgs) {}
+  void init() const override {}
+  bool hasCUDA() const override { return true; }
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  int getNumGPUs() const override { return 1; }
+  c10::DeviceIndex deviceCount() const override { return 1; }
+  c10::DeviceIndex current_device() const override { return 0; }
+  c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  void setCurrentDevice(c10::DeviceIndex) const override {}
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return 0; }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return 0; }
+  void deviceSynchronize(c10::DeviceIndex) const override {}
+  c10::Device getDeviceFromPtr(void*) const override { return cuda; }
+  c10::Allocator* getCUDADeviceAllocator() const override { return &memory; }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetAllocator(c10::kCPU); }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+    return at::detail::getDefaultCPUGenerator();
+  }
+  at::Generator getNewGenerator(c10::DeviceIndex) const override { return at::detail::createCPUGenerator(); }
+};
+using at::CUDAHooksRegistry;
+using at::RegistererCUDAHooksRegistry;
+REGISTER_CUDA_HOOKS(CUDAHooks)
+
+// ---- twins: the same bytes on the other device ----------------------------------------------------------------------
+
+struct Side {
+  c10::Device device;
+  DispatchKey dense, coo, csr;
+};
+const Side host_side{c10::kCPU, DispatchKey::CPU, DispatchKey::SparseCPU, DispatchKey::SparseCsrCPU};
+const Side cuda_side{cuda, DispatchKey::CUDA, DispatchKey::SparseCUDA, DispatchKey::SparseCsrCUDA};
+
+Tensor dense_twin(const Tensor& a, const Side& side) {
+  c10::DataPtr bytes(
+      const_cast<void*>(a.storage().data()), new Tensor(a), [](void* kept) { delete static_cast<Tensor*>(kept); },
+      side.device);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), a.storage().nbytes(), std::move(bytes),
+                       c10::GetAllocator(side.device.type()), /*resizable=*/true);
+  Tensor twin = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), DispatchKeySet(side.dense), a.dtype());
+  auto* tensor = twin.unsafeGetTensorImpl();
+  tensor->set_sizes_and_strides(a.sizes(), a.strides(), a.storage_offset());
+  if (a.is_complex()) tensor->_set_conj(a.is_conj());
+  tensor->_set_neg(a.is_neg());
+  if (a._is_zerotensor()) tensor->_set_zero(true);
+  return twin;
+}
+
+Tensor twin(const Tensor& a, const Side& side);
+
+Tensor coo_twin(const Tensor& a, const Side& side) {
+  auto* from = static_cast<at::SparseTensorImpl*>(a.unsafeGetTensorImpl());
+  Tensor twin_of_a = at::detail::make_tensor<at::SparseTensorImpl>(DispatchKeySet(side.coo), a.dtype());
+  auto* to = static_cast<at::SparseTensorImpl*>(twin_of_a.unsafeGetTensorImpl());
+  to->resize_(from->sparse_dim(), from->dense_dim(), a.sizes());
+  to->set_indices_and_values_unsafe(twin(from->indices(), side), twin(from->values(), side));
+  to->set_coalesced(from->coalesced());
+  return twin_of_a;
+}
+
+Tensor compressed_twin(const Tensor& a, const Side& side) {
+  auto* from = static_cast<at::SparseCsrTensorImpl*>(a.unsafeGetTensorImpl());
+  Tensor twin_of_a =
+      at::detail::make_tensor<at::SparseCsrTensorImpl>(DispatchKeySet(side.csr), side.device, a.layout(), a.dtype());
+  static_cast<at::SparseCsrTensorImpl*>(twin_of_a.unsafeGetTensorImpl())
+      ->set_member_tensors(twin(from->compressed_indices(), side), twin(from->plain_indices(), side),
+                           twin(from->values(), side), a.sizes());
+  return twin_of_a;
+}
+
+Tensor twin(const Tensor& a, const Side& side) {
+  if (!a.defined() || a.device() == side.device || a.device().is_meta()) return a;
+  if (a.layout() == at::kSparse) return coo_twin(a, side);
+  return at::sparse_csr::is_sparse_compressed(a) ? compressed_twin(a, side) : dense_twin(a, side);
+}
+
+// An argument as the host's kernel wants it.
+c10::IValue hosted(const c10::IValue& value) {
+  if (value.isTensor()) return twin(value.toTensor(), host_side);
+  if (value.isDevice() && value.toDevice().is_cuda()) return host_side.device;
+  if (value.isTensorList()) {
+    c10::List<Tensor> list;
+    for (const Tensor& t : value.toTensorVector()) list.push_back(twin(t, host_side));
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<Tensor>> list;
+    for (std::optional<Tensor> t : value.toOptionalTensorList())
+      list.push_back(t ? std::optional(twin(*t, host_side)) : std::nullopt);
+    return list;
+  }
+  return value;
+}
+
+// ---- operators ------------------------------------------------------------------------------------------------------
+
+using Pairs = std::vector<std::pair<Tensor, Tensor>>;  // each tensor that came in, and its host twin
+
+Pairs pair_up(const std::vector<c10::IValue>& given, const std::vector<c10::IValue>& hosts) {
+  Pairs pairs;
+  for (size_t k = 0; k < given.size(); ++k) {
+    if (given[k].isTensor()) pairs.emplace_back(given[k].toTensor(), hosts[k].toTensor());
+    if (!given[k].isTensorList()) continue;
+    const auto tensors = given[k].toTensorVector(), twins = hosts[k].toTensorVector();
+    for (size_t n = 0; n < tensors.size(); ++n) pairs.emplace_back(tensors[n], twins[n]);
+  }
+  return pairs;
+}
+
+// out= operators may give what they were given another size and other memory.
+void follow_resize(const Tensor& given, const Tensor& host) {
+  if (!given.defined() || !given.is_cuda() || given.layout() != at::kStrided) return;
+  auto* tensor = given.unsafeGetTensorImpl();
+  if (given.storage().data() != host.storage().data())
+    tensor->set_storage_keep_dtype(dense_twin(host, cuda_side).storage());
+  if (given.sizes() != host.sizes() || given.strides() != host.strides())
+    tensor->set_sizes_and_strides(host.sizes(), host.strides(), host.storage_offset());
+}
+
+// What the caller gets for a result of the host's kernel: in-place operators return the tensor they were given.
+Tensor returned(const Tensor& result, const Pairs& pairs) {
+  if (!result.defined()) return result;
+  for (const auto& [given, host] : pairs)
+    if (host.is_same(result)) return given;
+  return twin(result, cuda_side);
+}
+
+void run_on_host(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::Stack* stack) {
+  const auto first = stack->end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+  const std::vector<c10::IValue> given(first, stack->end());
+  std::vector<c10::IValue> hosts;
+  for (const c10::IValue& value : given) hosts.push_back(hosted(value));
+  std::copy(hosts.begin(), hosts.end(), first);
+  const auto base = first - stack->begin();
+
+  DispatchKey key = host_side.dense;
+  if (keys.highestPriorityTypeId() == cuda_side.coo) key = host_side.coo;
+  if (keys.highestPriorityTypeId() == cuda_side.csr) key = host_side.csr;
+  op.redispatchBoxed(DispatchKeySet(key), stack);
+
+  const Pairs pairs = pair_up(given, hosts);
+  for (const auto& [tensor, host] : pairs) follow_resize(tensor, host);
+  for (auto out = stack->begin() + base; out != stack->end(); ++out) {
+    if (out->isTensor()) *out = returned(out->toTensor(), pairs);
+    if (!out->isTensorList()) continue;
+    c10::List<Tensor> list;
+    for (const Tensor& t : out->toTensorVector()) list.push_back(returned(t, pairs));
+    *out = std::move(list);
+  }
+}
+
+Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
+             std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  return at::detail::empty_generic(size, &memory, DispatchKeySet(DispatchKey::CUDA), c10::dtype_or_default(type),
+                                   format);
+}
+Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> type,
+                     std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
+  return at::detail::empty_strided_generic(size, stride, &memory, DispatchKeySet(DispatchKey::CUDA),
+                                           c10::dtype_or_default(type));
+}
+// The zeros of forward mode, which own no memory.
+Tensor efficient_zeros(at::IntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
+                       std::optional<at::Device>, std::optional<bool>) {
+  static at::native::ZeroTensorAllocator nothing(cuda);
+  return at::detail::empty_generic(size, &nothing, DispatchKeySet({DispatchKey::CUDA, DispatchKey::ZeroTensor}),
+                                   c10::dtype_or_default(type), std::nullopt);
+}
+Tensor& set_to_nothing(Tensor& a) {
+  return a.set_(c10::Storage(c10::Storage::use_byte_size_t(), 0, &memory, true), 0, {0}, {});
+}
+void record_stream(Tensor&, c10::Stream) {}
+
+TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+  m.impl("empty.memory_format", &empty);
+  m.impl("empty_strided", &empty_strided);
+  m.impl("_efficientzerotensor", &efficient_zeros);
+  m.impl("record_stream", &record_stream);
+  // Views share the storage itself, which autograd, functionalization and users look at. The memory is the host's, so
+  // the host's kernels for views and for storage serve as they are.
+  m.impl("as_strided", &at::native::as_strided_tensorimpl);
+  m.impl("view", TORCH_FN(static_cast<Tensor (*)(const Tensor&, at::IntArrayRef)>(&at::native::view)));
+  m.impl("_reshape_alias", &at::native::_reshape_alias);
+  m.impl("unfold", &at::native::unfold);
+  m.impl("resize_", &at::native::resize_);
+  m.impl("set_", &set_to_nothing);
+  m.impl("set_.source_Tensor", &at::native::set_tensor_);
+  m.impl("set_.source_Storage", TORCH_FN(static_cast<Tensor& (*)(Tensor&, at::Storage)>(&at::native::set_)));
+  m.impl("set_.source_Storage_storage_offset", &at::native::set_storage_cpu_);
+  // Has a kernel for every device, which would look for the copy of a real one.
+  m.impl("copy_", torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+}
+
+// Sparse tensors: some operators have a kernel for every layout that only raises, and would hide the fallback.
+void run_sparse_on_host(torch::Library& m, DispatchKey host_key) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    const auto op = dispatcher.findSchema(name);
+    if (name.name.starts_with("aten::") && op && op->hasKernelForDispatchKey(host_key))
+      m.impl(toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+  }
+}
+TORCH_LIBRARY_IMPL(aten, SparseCUDA, m) {
+  run_sparse_on_host(m, host_side.coo);
+}
+TORCH_LIBRARY_IMPL(aten, SparseCsrCUDA, m) {
+  run_sparse_on_host(m, host_side.csr);
+}
+
+TORCH_LIBRARY_IMPL(_, CUDA, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+}
+TORCH_LIBRARY_IMPL(_, SparseCUDA, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+}
+TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+}
+
+}  // namespace

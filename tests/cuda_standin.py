@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Gives a CPU build of torch a device "cuda:0" for tests: see cuda/standin.cpp.
+
+`load(path)` must run before anything imports torch, which looks for CUDA once, and before libgossamer is loaded, whose
+CUDA kernels are weak symbols that this library fills in.
+"""
+
+import atexit
+import ctypes
+import importlib.util
+import pathlib
+import sys
+import time
+
+
+def load(path):
+    """Loads libgossamer_standin.so from `path`, then torch, and returns torch."""
+    if "torch" in sys.modules:
+        raise RuntimeError("cuda_standin.load: torch is already imported")
+    torch_libraries = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib"
+    # torch loads these itself, but not for others to see; the stand-in wants them first, and once.
+    for library in (
+        *sorted(torch_libraries.glob("libgomp*.so*")),
+        torch_libraries / "libc10.so",
+        torch_libraries / "libtorch_cpu.so",
+        pathlib.Path(path),
+    ):
+        ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+    import torch
+
+    # The Python side of a CPU build refuses CUDA before it asks C++. `torch.cuda.is_available()` stays False: what asks
+    # it wants a real GPU.
+    torch.cuda._lazy_init = lambda: None
+    torch.cuda.current_device = lambda: 0
+    torch.cuda.device_count = lambda: 1
+    torch.cuda.synchronize = lambda device=None: None
+    torch.cuda.is_bf16_supported = lambda including_emulation=True: True
+    torch.cuda.amp.common.amp_definitely_not_available = lambda: False
+    # The device thread of autograd drops its last graph after backward() has returned, and needs the interpreter for
+    # it: torch aborts if that is gone by then. An idle moment at the end lets it finish.
+    atexit.register(time.sleep, 0.1)
+    return torch

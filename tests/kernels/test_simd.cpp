@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The choice of instruction set, and the only two ways between memory and a vector.
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "dense.h"
+#include "gossamer/simd.h"
+
+namespace gossamer::test {
+namespace {
+
+// Sets GOSSAMER_SIMD (null: unsets it) and puts it back.
+class Environment {
+ public:
+  explicit Environment(const char* value) {
+    if (const char* before = std::getenv("GOSSAMER_SIMD")) before_ = before;
+    set(value);
+  }
+  ~Environment() { set(before_ ? before_->c_str() : nullptr); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  static void set(const char* value) { value ? setenv("GOSSAMER_SIMD", value, 1) : unsetenv("GOSSAMER_SIMD"); }
+  std::optional<std::string> before_;
+};
+
+SimdLevel level_with(const char* value) {
+  const Environment environment(value);
+  return detect_simd_level();
+}
+
+constexpr SimdLevel levels[] = {SimdLevel::baseline, SimdLevel::avx2, SimdLevel::avx512};
+
+TEST(SimdLevel, AscendsAndHasNames) {
+  EXPECT_LT(SimdLevel::baseline, SimdLevel::avx2);
+  EXPECT_LT(SimdLevel::avx2, SimdLevel::avx512);
+  EXPECT_STREQ(name(SimdLevel::baseline), "baseline");
+  EXPECT_STREQ(name(SimdLevel::avx2), "avx2");
+  EXPECT_STREQ(name(SimdLevel::avx512), "avx512");
+}
+
+TEST(SimdLevel, EnvironmentOnlyLowers) {
+  const SimdLevel best = level_with(nullptr);
+  for (const SimdLevel wanted : levels) EXPECT_EQ(level_with(name(wanted)), std::min(wanted, best)) << name(wanted);
+}
+
+TEST(SimdLevel, OtherWordsAreIgnored) {
+  const SimdLevel best = level_with(nullptr);
+  for (const char* word : {"", "AVX2", "avx", "avx5120", "baseline "}) EXPECT_EQ(level_with(word), best) << word;
+}
+
+// CTest runs this binary once for each level; what follows then runs on it, as do the kernels' tests.
+TEST(SimdLevel, IsTheOneOfTheEnvironment) {
+  const char* wanted = std::getenv("GOSSAMER_SIMD");
+  EXPECT_EQ(simd_level(), level_with(wanted));
+  std::cout << "level: " << name(simd_level()) << "\n";
+}
+
+TEST(Simd, GivesTheRegisterWidth) {
+  int seen = 0;
+  simd([&]<int bytes> { seen += bytes; });
+  EXPECT_EQ(seen, 16 << static_cast<int>(simd_level()));
+}
+
+// to[k] = 3 from[k] for n lanes at every alignment; small integers, so exact in every type.
+template <int n, class T>
+[[gnu::always_inline]] inline void triple(const T* from, T* to) {
+  Vec<Sum<T>, n> x;
+  load<n>(from, x);
+  x = x * Sum<T>(3);
+  store<n>(x, to);
+}
+
+template <int n, class T, class Run>
+void expect_tripled(const Run& run) {
+  for (int64_t shift = 0; shift < 9; ++shift) {
+    std::vector<T> from(shift + n), to(shift + n + 1, rounded<T>(-1));
+    for (int64_t k = 0; k < n; ++k) from[shift + k] = rounded<T>(static_cast<double>(k % 16 - 5));
+    run([&]<int> { triple<n>(from.data() + shift, to.data() + shift); });
+    for (int64_t k = 0; k < shift + n + 1; ++k) {
+      const bool inside = k >= shift && k < shift + n;
+      ASSERT_EQ(static_cast<double>(to[k]), inside ? 3 * static_cast<double>(from[k]) : -1)
+          << "lane " << k - shift << " of " << n << ", shift " << shift;
+    }
+  }
+}
+
+template <class T, class Run>
+void expect_tripled_at_all_sizes(const Run& run) {
+  expect_tripled<1, T>(run);
+  expect_tripled<2, T>(run);
+  expect_tripled<4, T>(run);
+  expect_tripled<8, T>(run);
+  if constexpr (sizeof(Sum<T>) == 4) expect_tripled<16, T>(run);
+}
+
+template <class T>
+struct Lanes : testing::Test {};
+using Scalars = testing::Types<float, double, bfloat16, float16>;
+TYPED_TEST_SUITE(Lanes, Scalars);
+
+TYPED_TEST(Lanes, LoadAndStoreAtTheLevelChosen) {
+  expect_tripled_at_all_sizes<TypeParam>([](const auto& f) { simd(f); });
+}
+
+#if defined(__x86_64__)
+TYPED_TEST(Lanes, LoadAndStoreWithAvx2) {
+  if (level_with(nullptr) < SimdLevel::avx2) GTEST_SKIP() << "no AVX2 here";
+  expect_tripled_at_all_sizes<TypeParam>([](const auto& f) { run_avx2(f); });
+}
+
+TYPED_TEST(Lanes, LoadAndStoreWithAvx512) {
+  if (level_with(nullptr) < SimdLevel::avx512) GTEST_SKIP() << "no AVX-512 here";
+  expect_tripled_at_all_sizes<TypeParam>([](const auto& f) { run_avx512(f); });
+}
+#endif
+
+// A lane is rounded as a scalar is: here 1 + 2^-11 and 1 + 3·2^-11, ties of float16, and what bfloat16 cuts off.
+TYPED_TEST(Lanes, StoreRoundsEachLane) {
+  using S = Sum<TypeParam>;
+  const S values[8] = {S(1 + 0x1p-11), S(1 + 0x3p-11), S(1 + 0x1p-8), S(1 + 0x3p-8), S(-1e30), S(1e-7), S(0), S(-0.0)};
+  std::vector<TypeParam> got(8), want(8);
+  Vec<S, 8> x;
+  for (int k = 0; k < 8; ++k) x[k] = values[k], want[k] = static_cast<TypeParam>(values[k]);
+  store<8>(x, got.data());
+  expect_same_bits(got, want);
+}
+
+}  // namespace
+}  // namespace gossamer::test

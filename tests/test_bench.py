@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The benchmark does what it says on small matrices. Nothing here depends on a time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+import torch
+from bench import __main__ as command
+from bench import matrices
+from bench.cells import MODES
+from bench.ops import BENCHES
+from bench.race import check, race
+from bench.row import OURS, Skip
+
+QUICK = ["--quick", "--seconds", "0.001", "--malloc", "default"]
+
+
+@pytest.fixture(scope="module")
+def mtx(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A rectangular matrix with an empty row and an empty column."""
+    path = tmp_path_factory.mktemp("mtx") / "small.mtx"
+    A = scipy.sparse.random_array((30, 23), density=0.2, rng=np.random.default_rng(0)).tolil()
+    A[4, :] = 0
+    A[:, 7] = 0
+    scipy.io.mmwrite(path, A.tocoo())
+    return path
+
+
+def run(out: Path, *arguments: str) -> dict[str, Any]:
+    assert command.main([*QUICK, "--out", str(out), *arguments]) == 0
+    assert (out / "bench.png").read_bytes().startswith(b"\x89PNG")
+    return json.loads((out / "bench.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory, mtx: Path) -> dict[str, Any]:
+    """Every row on a file, in every way."""
+    options = ("--columns", "1,5", "--dtype", "float32,float64", "--threads", "1,2")
+    return run(tmp_path_factory.mktemp("bench"), *options, "--matrices", str(mtx))
+
+
+def test_report_tells_the_circumstances(report: dict[str, Any]) -> None:
+    assert {"gossamer", "torch", "scipy", "numpy", "python"} <= report["versions"].keys()
+    assert report["machine"]["cores"] >= 1
+    assert report["allocator"]
+    assert report["bandwidth_gb_per_s"].keys() == {"1", "2"}
+
+
+def test_every_row_is_measured_everywhere(report: dict[str, Any], mtx: Path) -> None:
+    keys = ("row", "mode", "matrix", "columns", "dtype", "threads")
+    found = {tuple(cell[key] for key in keys) for cell in report["cells"]}
+    expected = {
+        (row, mode, matrix, columns, dtype, threads)
+        for row, bench in BENCHES.items()
+        for mode, ways in zip(MODES, (bench.forward, bench.backward), strict=True)
+        if ways
+        for matrix in bench.matrices or (str(mtx),)
+        for columns in (bench.columns if bench.matrices else (1, 5))
+        for dtype in ("float32", "float64")
+        for threads in (1, 2)
+    }
+    assert found == expected
+    assert len(report["cells"]) == len(expected)
+
+
+def test_every_contender_is_timed_or_says_why_not(report: dict[str, Any]) -> None:
+    for cell in report["cells"]:
+        bench = BENCHES[cell["row"]]
+        ways = bench.forward if cell["mode"] == "forward" else bench.backward
+        assert cell["seconds"].keys() | cell["skipped"].keys() == ways.keys()
+        assert OURS in cell["seconds"]
+        for name, seconds in cell["seconds"].items():
+            assert seconds
+            assert cell["summary"][name]["best"] == min(seconds) > 0
+        assert cell["ratio"] > 0
+        assert cell["bytes_moved"] > 0
+        assert cell["of_bandwidth"] > 0
+
+
+def test_every_row_runs_on_every_named_matrix(tmp_path: Path) -> None:
+    cells = run(tmp_path, "--columns", "3", "--threads", "1")["cells"]
+    named = [cell for cell in cells if not BENCHES[cell["row"]].matrices]
+    assert {cell["matrix"] for cell in named} == set(matrices.DEFAULT)
+    assert {cell["row"] for cell in cells} == BENCHES.keys()
+
+
+def test_screen_shows_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    threads = torch.get_num_threads()
+    run(tmp_path, "--rows", "spmm", "--matrices", "tridiagonal", "--columns", "3", "--threads", "1")
+    assert torch.get_num_threads() == threads
+    shown = capsys.readouterr().out
+    assert "spmm +bwd" in shown
+    assert "torch.sparse" in shown
+    assert "GB/s" in shown
+
+
+def test_a_new_row_appears_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BENCHES, "brand new", replace(BENCHES["sddmm"], columns=(2,)))
+    cells = run(tmp_path, "--rows", "brand new", "--matrices", "tridiagonal", "--threads", "1")["cells"]
+    assert [(cell["row"], cell["mode"], cell["columns"]) for cell in cells] == [
+        ("brand new", mode, 2) for mode in MODES
+    ]
+
+
+@pytest.mark.parametrize("wrong", [1.0 + 1e-3, float("nan")])
+def test_a_wrong_contender_stops_the_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: float) -> None:
+    bench = BENCHES["spmm"]
+    cheat = {**bench.forward, "cheat": lambda i: bench.forward["scipy"](i) * wrong}
+    monkeypatch.setitem(BENCHES, "spmm", replace(bench, forward=cheat))
+    with pytest.raises(AssertionError, match="cheat differs from gossamer"):
+        run(tmp_path, "--rows", "spmm", "--matrices", "tridiagonal", "--threads", "1")
+
+
+def test_check_compares_shapes_and_lets_a_contender_decline() -> None:
+    def decline() -> None:
+        raise Skip("too large")
+
+    assert check("t", {"a": lambda: torch.ones(3), "b": decline}, 0.0) == {"b": "too large"}
+    with pytest.raises(AssertionError, match="t: b differs from a"):
+        check("t", {"a": lambda: torch.ones(3), "b": lambda: torch.ones(4)}, 1.0)
+
+
+def test_race_takes_turns() -> None:
+    order: list[str] = []
+    samples = race({name: lambda name=name: order.append(name) or sum(range(10**6)) for name in "abc"}, budget=1e-9)
+    assert order[:6] == list("abcabc")
+    assert all(len(seconds) >= 1 for seconds in samples.values())
+
+
+@pytest.mark.parametrize("name", matrices.DEFAULT)
+def test_named_matrices_are_canonical_and_repeat(name: str) -> None:
+    A, again = matrices.load(name, quick=True), matrices.load(name, quick=True)
+    assert A.has_canonical_format
+    assert A.indices.dtype == np.int32
+    assert (again != A).nnz == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--rows", "nonsense"], ["--matrices", "nowhere.mtx"], ["--dtype", "float31"], ["--threads", "two"]]
+)
+def test_bad_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(arguments)
+    assert arguments[1].split(".")[0] in capsys.readouterr().err

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every example in a docstring and every Python block in the README is run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import gossamer as gs
+
+ROOT = Path(__file__).parent.parent
+MODULES = ["construct", "ops", "pattern", "sparse_matrix"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name: str) -> None:
+    module = importlib.import_module(f"gossamer.{name}")
+    results = doctest.testmod(module, extraglobs={"gs": gs, "torch": torch})
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize("page", ["README.md"])
+def test_python_blocks(page: str) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page, "exec"), {})
