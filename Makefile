@@ -8,12 +8,12 @@ BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test bench lint format build setup dev clean
+.PHONY: demo test bench lint format build all setup dev clean
 
 demo: build
 	$(BIN)/python examples/learned_jacobi.py --out out
 
-test: lint build dev
+test: lint all dev
 	ctest --preset dev -j$(JOBS)
 	ctest --preset release -j$(JOBS)
 	$(BIN)/python -m pytest -n $(JOBS) tests
@@ -31,8 +31,12 @@ format: setup
 	clang-format -i $$(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 	ruff check --fix . ; ruff format .
 
+# The library alone; `all` adds the C++ tests and the stand-in for cuda.
 build: setup
 	@test -f build/release/build.ninja || cmake --preset release
+	cmake --build --preset release -j$(JOBS) --target gossamer
+
+all: build
 	cmake --build --preset release -j$(JOBS)
 
 dev: setup

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench import cells, machine, matrices, plot, report
-from bench.ops import BENCHES
+from bench.table import ROWS
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -29,7 +29,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small matrices, seconds instead of minutes")
-    parser.add_argument("--rows", type=names, default=list(BENCHES), help=f"of {', '.join(BENCHES)}")
+    parser.add_argument("--rows", type=names, default=list(ROWS), help=f"of {', '.join(ROWS)}")
     named = ",".join(matrices.DEFAULT)
     parser.add_argument(
         "--matrices", type=names, default=list(matrices.DEFAULT), help=f"{named} or paths to .mtx files"
@@ -44,7 +44,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--malloc", choices=["keep", "default"], default="keep", help="keep freed memory, or not")
     parser.add_argument("--out", type=Path, default=Path("out"), help="where bench.json and bench.png go")
     options = parser.parse_args(arguments)
-    for given, known in ((options.rows, BENCHES), (options.dtype, DTYPES)):
+    for given, known in ((options.rows, ROWS), (options.dtype, DTYPES)):
         if unknown := [name for name in given if name not in known]:
             parser.error(f"no {', '.join(unknown)}: choose from {', '.join(known)}")
     for name in options.matrices:
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, console: Console) -> tuple[list[cells.Cell]
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:  # no thread beside us
         task = progress.add_task("")
-        measured = cells.run(BENCHES, wanted, lambda text: progress.update(task, description=text, refresh=True))
+        measured = cells.run(ROWS, wanted, lambda text: progress.update(task, description=text, refresh=True))
         return list(measured), bandwidth
 
 

@@ -85,7 +85,8 @@ def run(benches: Mapping[str, Bench], options: Options, progress: Callable[[str]
         A = matrices.load(matrix, options.quick)
         for row in [row for row in options.rows if matrix in wanted[row]]:
             bench = benches[row]
-            widths = bench.columns if options.columns is None or bench.matrices else options.columns
+            own_widths = options.columns is None or bench.matrices or bench.columns == (0,)
+            widths = bench.columns if own_widths else options.columns
             for dtype, columns in product(options.dtypes, widths):
                 name = str(dtype).removeprefix("torch.")
                 about = {

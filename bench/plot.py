@@ -18,6 +18,9 @@ BAR = 0.17  # inches
 
 def write_plot(path: Path, cells: Sequence[Cell], subtitle: str) -> None:
     """Rows are ops, columns are modes; within a panel a group is a matrix and width, a bar a number of threads."""
+    cells = [cell for cell in cells if cell.peer]
+    if not cells:
+        return
     rows = list(dict.fromkeys(cell.row for cell in cells))
     threads = sorted({cell.threads for cell in cells})
     panels = {(row, mode): [c for c in cells if (c.row, c.mode) == (row, mode)] for row in rows for mode in MODES}
@@ -60,7 +63,7 @@ def panel(axes: Any, shown: Sequence[Cell], cells: Sequence[Cell], threads: Sequ
         ratios = [cell.ratio() or 1 for cell in bars]
         axes.barh(where, [r - 1 for r in ratios], height, left=1, color=SHADES[k % len(SHADES)], label=name)
         for y, ratio, cell in zip(where, ratios, bars, strict=True):
-            text = f"{ratio:.{1 if ratio >= 10 else 2}f}  {cell.peer}" if cell.peer else "no peer can"
+            text = f"{ratio:.{1 if ratio >= 10 else 2}f}  {cell.peer}"
             axes.text(max(ratio, 1) * 1.06, y, text, va="center", fontsize=7.5)
     axes.set_xscale("log")
     axes.axvline(1, color="black", linewidth=0.8)

@@ -50,16 +50,16 @@ def table(cells: Sequence[Cell], bandwidth: Mapping[int, float]) -> Table:
         result.add_row(
             Path(cell.matrix).name,
             cell.row + " +bwd" * (cell.mode != "forward"),
-            str(cell.columns),
+            str(cell.columns or "–"),
             cell.dtype,
             str(cell.threads),
             duration(cell.best(), cell.median()),
-            peer or "none can",
+            peer or "–",
             duration(cell.best(peer), cell.median(peer)) if peer else "–",
             times(cell.ratio()),
             times(cell.ratio("torch.sparse")),
-            f"{cell.bytes_per_second / 1e9:.1f}",
-            f"{cell.bytes_per_second / bandwidth[cell.threads]:.0%}",
+            f"{cell.bytes_per_second / 1e9:.1f}" if cell.bytes_moved else "–",
+            f"{cell.bytes_per_second / bandwidth[cell.threads]:.0%}" if cell.bytes_moved else "–",
             end_section=following is not None and (cell.matrix, cell.row) != (following.matrix, following.row),
         )
     return result

@@ -33,9 +33,10 @@ class Bench:
     forward: Mapping[str, Run]
     """Name to result. Timed without grad mode."""
     bytes_moved: Callable[[Any], tuple[int, int]]
-    """Bytes that must move, everything once: in the forward; in the forward and backward together."""
+    """Bytes that must move, everything once: in the forward; in the forward and backward together. 0: not known."""
     backward: Mapping[str, Run] = field(default_factory=dict)
     """Name to gradients of every differentiable input. Timed from the forward on."""
     columns: tuple[int, ...] = (1, 64, 128)
+    """Widths of the dense operands; (0,) where the inputs have their own."""
     matrices: tuple[str, ...] = ()
     """The named matrices this row is for; empty means those that the command line asks for."""

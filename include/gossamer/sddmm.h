@@ -11,26 +11,63 @@
 
 namespace gossamer::kernels {
 
-// Σ_c u[c] v[c]: `lanes` partial sums, then pairwise.
-template <int lanes, class T>
-[[gnu::always_inline]] inline Sum<T> dot(const T* u, const T* v, int64_t width) {
-  if constexpr (lanes > 1)
-    if (width < lanes) return dot<lanes / 2>(u, v, width);
-  Vec<Sum<T>, lanes> sum = {}, a, b;
+// `entries` dot products u · V[j] at once, for the columns j of the entries at `indices`: u is read once for all of
+// them, and their sums do not wait for each other. Each is `lanes` partial sums, then halves, then the remainder.
+template <int lanes, int entries, class T, class I>
+[[gnu::always_inline]] inline void sddmm_dots(const T* u, const T* V, int64_t ldv, const I* indices, int64_t width,
+                                              T* values, int64_t heads) {
+  Vec<Sum<T>, lanes> sum[entries] = {}, a, b;
   int64_t c = 0;
   for (; c + lanes <= width; c += lanes) {
     load<lanes>(u + c, a);
-    load<lanes>(v + c, b);
-    sum += a * b;
+    for (int k = 0; k < entries; ++k) {
+      load<lanes>(V + indices[k] * ldv + c, b);
+      sum[k] += a * b;
+    }
   }
-  Sum<T> rest = 0;
-  for (; c < width; ++c) rest += static_cast<Sum<T>>(u[c]) * static_cast<Sum<T>>(v[c]);
-  if constexpr (lanes == 1) {
-    return sum + rest;
-  } else {
-    for (int half = lanes / 2; half > 0; half /= 2)
-      for (int k = 0; k < half; ++k) sum[k] += sum[k + half];
-    return sum[0] + rest;
+  for (int k = 0; k < entries; ++k) {
+    Sum<T> total = sum_lanes<lanes, Sum<T>>(sum[k]);
+    for (int64_t r = c; r < width; ++r)
+      total += static_cast<Sum<T>>(u[r]) * static_cast<Sum<T>>(V[indices[k] * ldv + r]);
+    values[k * heads] = static_cast<T>(total);
+  }
+}
+
+// The entries of row i, four at a time; u is that row of U.
+template <int lanes, bool far, class T, class I>
+[[gnu::always_inline]] inline void sddmm_row(const PatternView<I>& A, int64_t i, int64_t heads, const T* u, const T* V,
+                                             int64_t ldv, int64_t width, T* values) {
+  constexpr int64_t ahead = 12, line = 64 / sizeof(T);  // entries to look ahead; columns in a cache line
+  for (int64_t p = A.indptr[i], count; p < A.indptr[i + 1]; p += count) {
+    count = std::min<int64_t>(4, A.indptr[i + 1] - p);
+    if constexpr (far)
+      for (int64_t k = 0; k < count; ++k) {
+        const T* next = V + A.indices[std::min(p + k + ahead, A.nnz - 1)] * ldv;
+        for (int64_t c = 0; c < heads * width; c += line) __builtin_prefetch(next + c);
+      }
+    for (int64_t h = 0; h < heads; ++h) {
+      const T *u_h = u + h * width, *V_h = V + h * width;
+      T* out = values + p * heads + h;
+      if (count == 4)
+        sddmm_dots<lanes, 4>(u_h, V_h, ldv, A.indices + p, width, out, heads);
+      else if (count == 3)
+        sddmm_dots<lanes, 3>(u_h, V_h, ldv, A.indices + p, width, out, heads);
+      else if (count == 2)
+        sddmm_dots<lanes, 2>(u_h, V_h, ldv, A.indices + p, width, out, heads);
+      else
+        sddmm_dots<lanes, 1>(u_h, V_h, ldv, A.indices + p, width, out, heads);
+    }
+  }
+}
+
+// Vectors: values[p] = u[i] v[indices[p]].
+template <class T, class I>
+void sddmm_vectors(const PatternView<I>& A, int64_t begin, int64_t end, const T* u, int64_t ldu, const T* v,
+                   int64_t ldv, T* values) {
+  for (int64_t i = begin; i < end; ++i) {
+    const Sum<T> a = u[i * ldu];
+    for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+      values[p] = static_cast<T>(a * static_cast<Sum<T>>(v[A.indices[p] * ldv]));
   }
 }
 
@@ -42,22 +79,17 @@ template <class T, class I>
 template <Host E, class T, class I>
 void sddmm(const E& exec, const PatternView<I>& A, int64_t heads, const T* U, int64_t ldu, const T* V, int64_t ldv,
            int64_t width, T* values) {
-  constexpr int64_t ahead = 12, line = 64 / sizeof(T);
-  constexpr int64_t near_bytes = 1 << 20;
   const bool far = A.cols * ldv * static_cast<int64_t>(sizeof(T)) > near_bytes;
   for_each_row_range(exec, A, heads * width, [&](int64_t begin, int64_t end) {
+    if (heads * width == 1) return sddmm_vectors(A, begin, end, U, ldu, V, ldv, values);
     simd([&]<int bytes> {
-      constexpr int lanes = bytes / sizeof(Sum<T>);
-      for (int64_t i = begin; i < end; ++i)
-        for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
-          if (far) {
-            const T* next = V + A.indices[std::min(p + ahead, A.nnz - 1)] * ldv;
-            for (int64_t c = 0; c < heads * width; c += line) __builtin_prefetch(next + c);
-          }
-          for (int64_t h = 0; h < heads; ++h)
-            values[p * heads + h] =
-                static_cast<T>(dot<lanes>(U + i * ldu + h * width, V + A.indices[p] * ldv + h * width, width));
-        }
+      with_lanes<bytes / sizeof(Sum<T>)>(width, [&]<int lanes> {
+        for (int64_t i = begin; i < end; ++i)
+          if (far)
+            sddmm_row<lanes, true>(A, i, heads, U + i * ldu, V, ldv, width, values);
+          else
+            sddmm_row<lanes, false>(A, i, heads, U + i * ldu, V, ldv, width, values);
+      });
     });
   });
 }

@@ -73,6 +73,14 @@ struct VecOf<T, 1> {
 template <class T, int n>
 using Vec = typename VecOf<T, n>::type;
 
+// Calls f<lanes>() with the most lanes, up to `most`, that a row of `width` columns fills.
+template <int most, class F>
+[[gnu::always_inline]] inline void with_lanes(int64_t width, const F& f) {
+  if constexpr (most > 1)
+    if (width < most) return with_lanes<most / 2>(width, f);
+  f.template operator()<most>();
+}
+
 // Reads n values as their sum type; writes them back, rounded. Any alignment.
 template <int n, class T>
 [[gnu::always_inline]] inline void load(const T* from, Vec<Sum<T>, n>& to) {
@@ -95,5 +103,22 @@ template <int n, class T>
   else
     for (int k = 0; k < n; ++k) to[k] = static_cast<T>(from[k]);
 }
+
+// The sum of all lanes, halves first.
+template <int n, class T>
+[[gnu::always_inline]] inline T sum_lanes(const Vec<T, n>& v) {
+  if constexpr (n == 1) {
+    return v;
+  } else {
+    Vec<T, n / 2> low, high;
+    __builtin_memcpy(&low, &v, sizeof low);
+    __builtin_memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
+    low += high;
+    return sum_lanes<n / 2, T>(low);
+  }
+}
+
+// Operands larger than this do not stay in the processor's own cache, and a prefetch pays.
+constexpr int64_t near_bytes = 1 << 20;
 
 }  // namespace gossamer

@@ -11,6 +11,18 @@
 
 namespace gossamer::kernels {
 
+// y[i] = Σ_p values[p] x[indices[p]] for the rows begin … end - 1.
+template <bool permuted, class T, class I>
+void spmv_rows(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, int64_t ldx, T* y) {
+  int64_t p = A.indptr[begin];
+  for (int64_t i = begin; i < end; ++i) {
+    Sum<T> sum = 0;
+    for (const int64_t stop = A.indptr[i + 1]; p < stop; ++p)
+      sum += static_cast<Sum<T>>(A.values[permuted ? A.perm[p] : p]) * static_cast<Sum<T>>(x[A.indices[p] * ldx]);
+    y[i] = static_cast<T>(sum);
+  }
+}
+
 // `vectors` registers of columns of one row of Y: Y[i, h, 0 : vectors · lanes]. X and y point at their first column.
 template <int lanes, int vectors, bool far, class T, class I>
 [[gnu::always_inline]] inline void spmm_tile(const Csr<T, I>& A, int64_t i, int64_t h, const T* X, int64_t ldx, T* y) {
@@ -18,8 +30,10 @@ template <int lanes, int vectors, bool far, class T, class I>
   Vec<Sum<T>, lanes> sum[vectors] = {}, x;
   for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
     if constexpr (far) {
-      const T* next = X + A.indices[std::min(p + ahead, A.nnz - 1)] * ldx;
+      const int64_t soon = std::min(p + ahead, A.nnz - 1);
+      const T* next = X + A.indices[soon] * ldx;
       for (int64_t c = 0; c < vectors * lanes; c += line) __builtin_prefetch(next + c);
+      if (A.perm) __builtin_prefetch(A.values + A.perm[soon] * A.heads);
     }
     const Sum<T> a = A.values[(A.perm ? A.perm[p] : p) * A.heads + h];
     const T* row = X + A.indices[p] * ldx;
@@ -31,28 +45,30 @@ template <int lanes, int vectors, bool far, class T, class I>
   for (int k = 0; k < vectors; ++k) store<lanes>(sum[k], y + k * lanes);
 }
 
-// A row narrower than twice `lanes`: one tile, or two that overlap.
-template <int lanes, bool far, class T, class I>
-[[gnu::always_inline]] inline void spmm_narrow_row(const Csr<T, I>& A, int64_t i, int64_t h, const T* X, int64_t ldx,
-                                                   int64_t width, T* y) {
-  if constexpr (lanes > 1)
-    if (width < lanes) return spmm_narrow_row<lanes / 2, far>(A, i, h, X, ldx, width, y);
-  if (width == 0) return;
-  spmm_tile<lanes, 1, far>(A, i, h, X, ldx, y);
-  if (const int64_t c = width - lanes; c > 0) spmm_tile<lanes, 1, far>(A, i, h, X + c, ldx, y + c);
-}
-
-// One row of Y for one head: the widest tiles first; a remainder is covered by a last tile that overlaps its neighbour.
-template <int lanes, bool far, class T, class I>
+// One row of Y for one head, at least `lanes` wide: the widest tiles first; a remainder is covered by a last tile that
+// overlaps its neighbour. Rows narrower than a register are less than two tiles wide.
+template <int lanes, bool narrow, bool far, class T, class I>
 [[gnu::always_inline]] inline void spmm_row(const Csr<T, I>& A, int64_t i, int64_t h, const T* X, int64_t ldx,
                                             int64_t width, T* y) {
-  if (width < lanes) return spmm_narrow_row<lanes / 2, far>(A, i, h, X, ldx, width, y);
   int64_t c = 0;
-  for (; c + 8 * lanes <= width; c += 8 * lanes) spmm_tile<lanes, 8, far>(A, i, h, X + c, ldx, y + c);
-  if (c + 4 * lanes <= width) spmm_tile<lanes, 4, far>(A, i, h, X + c, ldx, y + c), c += 4 * lanes;
-  if (c + 2 * lanes <= width) spmm_tile<lanes, 2, far>(A, i, h, X + c, ldx, y + c), c += 2 * lanes;
+  if constexpr (!narrow) {
+    for (; c + 8 * lanes <= width; c += 8 * lanes) spmm_tile<lanes, 8, far>(A, i, h, X + c, ldx, y + c);
+    if (c + 4 * lanes <= width) spmm_tile<lanes, 4, far>(A, i, h, X + c, ldx, y + c), c += 4 * lanes;
+    if (c + 2 * lanes <= width) spmm_tile<lanes, 2, far>(A, i, h, X + c, ldx, y + c), c += 2 * lanes;
+  }
   if (c + lanes <= width) spmm_tile<lanes, 1, far>(A, i, h, X + c, ldx, y + c), c += lanes;
   if (c < width) c = width - lanes, spmm_tile<lanes, 1, far>(A, i, h, X + c, ldx, y + c);
+}
+
+template <int bytes, bool far, class T, class I>
+[[gnu::always_inline]] inline void spmm_rows(const Csr<T, I>& A, int64_t begin, int64_t end, const T* X, int64_t ldx,
+                                             int64_t width, T* Y) {
+  constexpr int most = bytes / sizeof(Sum<T>);
+  with_lanes<most>(width, [&]<int lanes> {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t h = 0; h < A.heads; ++h)
+        spmm_row<lanes, (lanes < most), far>(A, i, h, X + h * width, ldx, width, Y + (i * A.heads + h) * width);
+  });
 }
 
 // On a CUDA device: pointers are the device's. Defined in src/cuda/spmm.cu.
@@ -61,20 +77,16 @@ template <class T, class I>
 
 template <Host E, class T, class I>
 void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y) {
-  constexpr int64_t near_bytes = 1 << 20;  // what the processor keeps close by itself: no prefetch pays below it
   const bool far = A.cols * ldx * static_cast<int64_t>(sizeof(T)) > near_bytes;
   for_each_row_range(exec, A, A.heads * width, [&](int64_t begin, int64_t end) {
+    if (begin == end) return;
+    if (A.heads * width == 1)
+      return (A.perm ? spmv_rows<true, T, I> : spmv_rows<false, T, I>)(A, begin, end, X, ldx, Y);
     simd([&]<int bytes> {
-      constexpr int lanes = bytes / sizeof(Sum<T>);
-      for (int64_t i = begin; i < end; ++i)
-        for (int64_t h = 0; h < A.heads; ++h) {
-          const T* x = X + h * width;
-          T* y = Y + (i * A.heads + h) * width;
-          if (far)
-            spmm_row<lanes, true>(A, i, h, x, ldx, width, y);
-          else
-            spmm_row<lanes, false>(A, i, h, x, ldx, width, y);
-        }
+      if (far)
+        spmm_rows<bytes, true>(A, begin, end, X, ldx, width, Y);
+      else
+        spmm_rows<bytes, false>(A, begin, end, X, ldx, width, Y);
     });
   });
 }

@@ -45,7 +45,8 @@ Tensor SparseMatrix::to_dense() const {
 
 Tensor SparseMatrix::to_torch() const {
   TORCH_CHECK_VALUE(values_.dim() == 1, "to_torch: values must be (nnz,), not ", shape_text(values_));
-  return at::_sparse_csr_tensor_unsafe(pattern_.indptr(), pattern_.indices(), values_, shape(), values_.options());
+  return at::_sparse_csr_tensor_unsafe(pattern_.indptr(), pattern_.indices(), values_, shape(),
+                                       values_.options().layout(at::kSparseCsr));
 }
 
 std::string SparseMatrix::repr() const {

@@ -1,5 +1,4 @@
 # Installs this build into a scratch prefix, then configures, builds and runs a separate project against it.
-get_filename_component(name "${consumer}" NAME)
 set(scratch "${build}/${name}")
 file(REMOVE_RECURSE "${scratch}")
 function(run)
@@ -9,4 +8,4 @@ run(${CMAKE_COMMAND} --install "${build}" --prefix "${scratch}/prefix")
 run(${CMAKE_COMMAND} -S "${consumer}" -B "${scratch}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${scratch}/prefix"
     "-DTorch_DIR=${torch}" -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build "${scratch}/build")
-run("${scratch}/build/consumer")
+run("${scratch}/build/${program}")

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All rows: those of ops.py, which have peers, and every other row of the tests' case table, timed on its own.
+
+So an op that is added to tests/cases.py is timed without an edit here; peers for it are an entry of ops.BENCHES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from scipy.sparse import csr_array
+from tests.cases import CASES, Case, Make
+from torch import Tensor
+from torch.autograd import grad
+
+import gossamer as gs
+from bench.ops import BENCHES
+from bench.row import OURS, Bench
+
+
+class OnMatrix(Make):
+    """Makes a case's inputs on a named matrix, in place of the small random ones of the tests."""
+
+    def __init__(self, A: csr_array, dtype: torch.dtype) -> None:
+        super().__init__(dtype=dtype, shape=(*A.shape, 0.0))
+        self.given = gs.from_scipy(A).pattern
+
+    def pattern(self, rows: int, cols: int) -> gs.Pattern:
+        return self.given if (rows, cols) == self.given.shape else self.given.T
+
+
+@dataclass
+class Inputs:
+    case: Case
+    given: Sequence[Any]
+    leaves: list[Tensor]
+
+    def forward(self) -> Tensor:
+        result = self.case.op(*self.given)
+        return result.values if isinstance(result, gs.SparseMatrix) else result
+
+    def backward(self) -> Any:
+        Y = self.forward()
+        return grad(Y, self.leaves, torch.ones_like(Y))
+
+
+def setup(case: Case, A: csr_array, dtype: torch.dtype) -> Inputs:
+    given = case.inputs(OnMatrix(A, dtype))
+    tensors = [x.values if isinstance(x, gs.SparseMatrix) else x for x in given if not isinstance(x, gs.Pattern)]
+    return Inputs(case, given, [t.requires_grad_() for t in tensors])
+
+
+def alone(case: Case) -> Bench:
+    """A row without peers, at the widths its inputs have."""
+    return Bench(
+        setup=lambda A, dtype, columns: setup(case, A, dtype),
+        forward={OURS: Inputs.forward},
+        backward={OURS: Inputs.backward},
+        bytes_moved=lambda inputs: (0, 0),
+        columns=(0,),
+    )
+
+
+ROWS = {**BENCHES, **{case.name: alone(case) for case in CASES if case.timed and case.name not in BENCHES}}

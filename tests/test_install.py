@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`pip install .` as a user does it, into a place of its own; then Python imports it and CMake finds it there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+PROGRAM = """
+import gossamer as gs, pathlib, torch
+assert pathlib.Path(gs.__file__).is_relative_to({place!r}), gs.__file__
+A = gs.poisson(4).requires_grad_()
+(A @ torch.ones(4)).sum().backward()
+assert A.grad.nnz == 10
+prefix = pathlib.Path(gs.cmake_prefix_path)
+assert (prefix / "lib/cmake/Gossamer/GossamerConfig.cmake").exists()
+assert (prefix / "include/gossamer/gossamer.h").exists()
+assert (prefix / "include/gossamer/spmm.h").exists()
+"""
+
+
+def test_pip_install(tmp_path: Path) -> None:
+    place = tmp_path / "site"
+    environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count())}
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    options = ["--disable-pip-version-check", "--target", str(place), f"--config-settings=build-dir={tmp_path}/build"]
+    done = subprocess.run([*command, *options, str(ROOT)], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    program = [sys.executable, "-c", PROGRAM.format(place=str(place))]
+    ran = subprocess.run(
+        program, env={**os.environ, "PYTHONPATH": str(place)}, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
