@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """All rows: those of ops.py, which have peers, and every other row of the tests' case table, timed on its own.
 
-So an op that is added to tests/cases.py is timed without an edit here; peers for it are an entry of ops.BENCHES.
+So an op that is added to tests/cases/ is timed without an edit here; peers for it are an entry of ops.BENCHES.
 """
 
 from __future__ import annotations

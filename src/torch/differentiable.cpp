@@ -9,6 +9,10 @@ OpNode::OpNode(std::string op, const variable_list& inputs, Vjp vjp)
   for (const Tensor& input : inputs) inputs_.emplace_back(input, /*is_output=*/false);
 }
 
+void OpNode::keep_output(const Tensor& output) {
+  output_ = torch::autograd::SavedVariable(output, /*is_output=*/true);
+}
+
 variable_list OpNode::apply(variable_list&& grads) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!grads[0].defined()) return variable_list(inputs_.size());
@@ -18,12 +22,13 @@ variable_list OpNode::apply(variable_list&& grads) {
     inputs.push_back(inputs_[k].unpack());
     wanted.push_back(task_should_compute_output(k));
   }
-  return vjp_(grads[0], inputs, wanted);
+  return vjp_(grads[0], inputs, output_.unpack(getptr()), wanted);
 }
 
 void OpNode::release_variables() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto& input : inputs_) input.reset_data();
+  output_.reset_data();
 }
 
 variable_list tangents(const variable_list& inputs) {

@@ -22,12 +22,15 @@ using torch::autograd::variable_list;
 // Which gradients are wanted. Asking saves the work on the others.
 using Wanted = std::vector<bool>;
 
-// Gradients of the inputs from the gradient of the output; an unwanted one is left undefined.
-using Vjp = std::function<variable_list(const Tensor& grad, const variable_list& inputs, const Wanted& wanted)>;
+// Gradients of the inputs from the gradient of the output; an unwanted one is left undefined. The output itself is
+// given to those that asked for it (`differentiable` with a jvp), for solves and softmaxes; else it is undefined.
+using Vjp = std::function<variable_list(const Tensor& grad, const variable_list& inputs, const Tensor& output,
+                                        const Wanted& wanted)>;
 
 struct OpNode : torch::autograd::Node {
   OpNode(std::string op, const variable_list& inputs, Vjp vjp);
 
+  void keep_output(const Tensor& output);
   variable_list apply(variable_list&& grads) override;
   void release_variables() override;
   std::string name() const override { return op_ + "Backward"; }
@@ -35,6 +38,7 @@ struct OpNode : torch::autograd::Node {
  private:
   std::string op_;
   std::vector<torch::autograd::SavedVariable> inputs_;
+  torch::autograd::SavedVariable output_;
   Vjp vjp_;
 };
 
@@ -42,10 +46,12 @@ struct OpNode : torch::autograd::Node {
 variable_list tangents(const variable_list& inputs);
 variable_list primals(const variable_list& inputs);
 
-// The output of `op` with its derivatives recorded. `op` maps variable_list → Tensor and calls the dispatcher; it must
-// be linear in each input, so that forward mode is Σ_k op(inputs with input k replaced by its tangent).
+inline void set_tangent(const Tensor& output, const Tensor& tangent) {
+  if (tangent.defined()) output._set_fw_grad(tangent, /*level=*/0, /*is_inplace_op=*/false);
+}
+
 template <class Op>
-Tensor differentiable(const char* name, variable_list inputs, const Op& op, Vjp vjp) {
+Tensor recorded(const char* name, const variable_list& inputs, const Op& op, Vjp vjp, bool keep_output) {
   Tensor output;
   {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
@@ -54,7 +60,16 @@ Tensor differentiable(const char* name, variable_list inputs, const Op& op, Vjp 
   if (at::GradMode::is_enabled() && torch::autograd::compute_requires_grad(inputs)) {
     auto node = c10::make_intrusive<OpNode>(name, inputs, std::move(vjp));
     torch::autograd::set_history(output, node);
+    if (keep_output) node->keep_output(output);
   }
+  return output;
+}
+
+// The output of `op` with its derivatives recorded. `op` maps variable_list → Tensor and calls the dispatcher. It must
+// be linear in each input, so that forward mode is Σ_k op(inputs with input k replaced by its tangent).
+template <class Op>
+Tensor differentiable(const char* name, const variable_list& inputs, const Op& op, Vjp vjp) {
+  const Tensor output = recorded(name, inputs, op, std::move(vjp), /*keep_output=*/false);
   const variable_list moving = tangents(inputs);
   if (moving.empty()) return output;
   Tensor tangent;
@@ -66,7 +81,17 @@ Tensor differentiable(const char* name, variable_list inputs, const Op& op, Vjp 
     const Tensor term = op(replaced);
     tangent = tangent.defined() ? tangent.add(term) : term;
   }
-  output._set_fw_grad(tangent, /*level=*/0, /*is_inplace_op=*/false);
+  set_tangent(output, tangent);
+  return output;
+}
+
+// The same for an op that is not linear: jvp(primals, tangents, output) gives the tangent in public ops, a tangent that
+// is undefined being zero. The vjp gets the output.
+template <class Op, class Jvp>
+Tensor differentiable(const char* name, const variable_list& inputs, const Op& op, Vjp vjp, const Jvp& jvp) {
+  const Tensor output = recorded(name, inputs, op, std::move(vjp), /*keep_output=*/true);
+  const variable_list moving = tangents(inputs);
+  if (!moving.empty()) set_tangent(output, jvp(primals(inputs), moving, output));
   return output;
 }
 

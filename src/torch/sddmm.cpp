@@ -37,7 +37,8 @@ Tensor forward(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArray
 Tensor autograd(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
   return differentiable(
       "sddmm", {U, V}, [&](const variable_list& in) { return ops::sddmm(pattern, in[0], in[1], shape); },
-      [P = pattern.vec(), S = shape.vec()](const Tensor& G, const variable_list& in, const Wanted& wanted) {
+      [P = pattern.vec(), S = shape.vec()](const Tensor& G, const variable_list& in, const Tensor&,
+                                           const Wanted& wanted) {
         variable_list grads(2);
         if (wanted[0]) grads[0] = ops::spmm(P, G, in[1], S, /*t=*/false);
         if (wanted[1]) grads[1] = ops::spmm(P, G, in[0], S, /*t=*/true);

@@ -45,7 +45,8 @@ Tensor with_columns(const Tensor& values, const Tensor& X) {
 Tensor autograd(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
   return differentiable(
       "spmm", {values, X}, [&](const variable_list& in) { return ops::spmm(pattern, in[0], in[1], shape, t); },
-      [P = pattern.vec(), S = shape.vec(), t](const Tensor& G, const variable_list& in, const Wanted& wanted) {
+      [P = pattern.vec(), S = shape.vec(), t](const Tensor& G, const variable_list& in, const Tensor&,
+                                              const Wanted& wanted) {
         variable_list grads(2);
         const Tensor left = with_columns(in[0], t ? in[1] : G), right = with_columns(in[0], t ? G : in[1]);
         if (wanted[0]) grads[0] = ops::sddmm(P, left, right, S);
