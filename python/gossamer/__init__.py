@@ -13,7 +13,7 @@ from gossamer.construct import (
     poisson,
     random,
 )
-from gossamer.ops import sddmm, spmm
+from gossamer.ops import hadamard, sddmm, spadd, spgemm, spmm
 from gossamer.pattern import Pattern
 from gossamer.sparse_matrix import SparseMatrix
 
@@ -29,9 +29,12 @@ __all__ = [
     "from_edge_index",
     "from_scipy",
     "from_torch",
+    "hadamard",
     "poisson",
     "random",
     "sddmm",
     "show_config",
+    "spadd",
+    "spgemm",
     "spmm",
 ]

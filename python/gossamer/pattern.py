@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,6 +27,14 @@ def as_shape(op: str, shape: Sequence[int]) -> Shape:
     return sizes[0], sizes[1]
 
 
+class Merged(NamedTuple):
+    """The union or intersection of two patterns, and the maps that lay their entries out on it (ops.place)."""
+
+    pattern: Pattern
+    A: tuple[Tensor, Tensor]  # from, to
+    B: tuple[Tensor, Tensor]
+
+
 class Pattern:
     """Where the entries of a sparse matrix are.
 
@@ -40,6 +49,7 @@ class Pattern:
         self.shape = as_shape("Pattern", shape)
         self._transpose: tuple[Tensor, Tensor, Tensor] | None = None
         self._T: Pattern | None = None
+        self._kept: dict[tuple[str, int], tuple[Any, Any]] = {}  # what was derived together with another pattern
         if check and not torch.compiler.is_compiling():
             torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape)
 
@@ -71,6 +81,35 @@ class Pattern:
             self._T = Pattern(indptr, indices, self.shape[::-1], check=False)
             self._T._T = self
         return self._T
+
+    def product(self, other: Pattern) -> Pattern:
+        """The pattern of the product of two matrices. Kept."""
+
+        def derive() -> Pattern:
+            both = self.tensors(), self.shape, other.tensors(), other.shape
+            indptr, indices = torch.ops.gossamer.spgemm_pattern(*both)
+            return Pattern(indptr, indices, (self.shape[0], other.shape[1]), check=False)
+
+        return self._keep("product", other, derive)
+
+    def merge(self, other: Pattern, intersect: bool = False) -> Merged:
+        """The union with another pattern of the same shape, or the intersection. Kept."""
+
+        def derive() -> Merged:
+            indptr, indices, *maps = torch.ops.gossamer.merge(self.tensors(), other.tensors(), self.shape, intersect)
+            same = len(indices) == self.nnz  # as many entries as here: these
+            pattern = self if same else Pattern(indptr, indices, self.shape, check=False)
+            return Merged(pattern, (maps[0], maps[1]), (maps[2], maps[3]))
+
+        return self._keep("intersection" if intersect else "union", other, derive)
+
+    def _keep(self, what: str, other: Pattern, derive: Callable[[], Any]) -> Any:
+        """Derived once for each other pattern, and forgotten with it. Keyed by the object, never by its contents."""
+        key = what, id(other)
+        if key not in self._kept:
+            kept = self._kept
+            self._kept[key] = weakref.ref(other, lambda _: kept.pop(key, None)), derive()
+        return self._kept[key][1]
 
     def tensors(self, with_transpose: bool = False) -> list[Tensor]:
         """As ops take it: with the transpose if it is at hand or asked for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 from torch import Tensor
@@ -142,9 +142,24 @@ class SparseMatrix:
         tensors = self.pattern.tensors(transpose or (X.requires_grad and torch.is_grad_enabled()))
         return torch.ops.gossamer.spmm.default(tensors, self.values, X, self.pattern.shape, transpose)
 
-    def __matmul__(self, X: Tensor) -> Tensor:
-        """A X."""
+    @overload
+    def __matmul__(self, X: Tensor) -> Tensor: ...
+    @overload
+    def __matmul__(self, X: SparseMatrix) -> SparseMatrix: ...
+    def __matmul__(self, X: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
+        """A X, dense or sparse."""
+        if isinstance(X, SparseMatrix):
+            return ops.spgemm(self, X)
         return self._spmm(X, False) if isinstance(X, Tensor) else NotImplemented
+
+    def __add__(self, B: SparseMatrix) -> SparseMatrix:
+        return ops.spadd(self, B) if isinstance(B, SparseMatrix) else NotImplemented
+
+    def __sub__(self, B: SparseMatrix) -> SparseMatrix:
+        return ops.spadd(self, B, beta=-1.0) if isinstance(B, SparseMatrix) else NotImplemented
+
+    def __mul__(self, B: SparseMatrix) -> SparseMatrix:
+        return ops.hadamard(self, B) if isinstance(B, SparseMatrix) else NotImplemented
 
     def __rmatmul__(self, X: Tensor) -> Tensor:
         """X A = (Aᵀ Xᵀ)ᵀ."""
@@ -162,6 +177,8 @@ class SparseMatrix:
         if func not in (torch.matmul, Tensor.matmul, Tensor.__matmul__) or kwargs:
             return NotImplemented
         left, right = args
+        if isinstance(left, SparseMatrix) and isinstance(right, SparseMatrix):
+            return ops.spgemm(left, right)
         if func is not torch.matmul and torch.compiler.is_compiling():
             left, right = _as_written(left, right)
         return left._spmm(right, False) if isinstance(left, SparseMatrix) else right.__rmatmul__(left)
@@ -188,6 +205,8 @@ def _checked(pattern: Pattern, values: Any) -> Tensor:
         raise ValueError(f"SparseMatrix: values are on {tensor.device} but the pattern is on {pattern.device}")
     return tensor
 
+
+from gossamer import ops  # noqa: E402  (ops are written with SparseMatrix, its operators with ops)
 
 # torch.func and friends see a matrix as its values: torch.func.grad(f)(A) is a SparseMatrix.
 pytree.register_pytree_node(

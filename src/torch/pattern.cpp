@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "gossamer/pattern.h"
 
+#include <map>
 #include <mutex>
+
+#include "gossamer/sparse_ops.h"
 
 namespace gossamer {
 
@@ -10,6 +13,22 @@ struct Pattern::State {
   Shape shape;
   std::once_flag transposed;
   Tensor indptr_t, indices_t, perm_t;
+
+  // By the other pattern's address; an entry counts only while that pattern lives.
+  template <class T>
+  using Kept = std::map<const State*, std::pair<std::weak_ptr<State>, T>>;
+  std::mutex mutex;
+  Kept<Pattern> products;
+  Kept<Merged> unions, intersections;
+
+  template <class T, class Derive>
+  T keep(Kept<T>& kept, const std::shared_ptr<State>& other, const Derive& derive) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    std::erase_if(kept, [](const auto& item) { return item.second.first.expired(); });
+    auto found = kept.find(other.get());
+    if (found == kept.end()) found = kept.emplace(other.get(), std::pair{std::weak_ptr(other), derive()}).first;
+    return found->second.second;
+  }
 
   void transpose() {
     std::call_once(transposed, [this] {
@@ -53,6 +72,21 @@ Tensor Pattern::transpose_perm() const {
 Pattern Pattern::to(at::Device device) const {
   if (device == this->device()) return *this;
   return Pattern(indptr().to(device), indices().to(device), shape(), /*check=*/false);
+}
+
+Pattern Pattern::product(const Pattern& other) const {
+  return state_->keep(state_->products, other.state_, [&] {
+    const auto [indptr, indices] = ops::spgemm_pattern(tensors(), shape(), other.tensors(), other.shape());
+    return Pattern(indptr, indices, {rows(), other.cols()}, /*check=*/false);
+  });
+}
+
+Pattern::Merged Pattern::merge(const Pattern& other, bool intersect) const {
+  return state_->keep(intersect ? state_->intersections : state_->unions, other.state_, [&] {
+    const auto [indptr, indices, from_A, to_A, from_B, to_B] =
+        ops::merge(tensors(), other.tensors(), shape(), intersect);
+    return Merged{Pattern(indptr, indices, shape(), /*check=*/false), from_A, to_A, from_B, to_B};
+  });
 }
 
 std::vector<Tensor> Pattern::tensors(bool with_transpose) const {

@@ -9,3 +9,4 @@
 #include "ops.h"
 #include "pattern.h"
 #include "sparse_matrix.h"
+#include "sparse_ops.h"

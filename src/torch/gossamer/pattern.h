@@ -31,6 +31,11 @@ class Pattern {
   Tensor transpose_perm() const;  // entry q of T() is entry transpose_perm()[q] of this
   Pattern to(at::Device device) const;
 
+  // Derived together with another pattern, once, and kept here for as long as the other one lives.
+  Pattern product(const Pattern& other) const;  // the pattern of A B
+  struct Merged;
+  Merged merge(const Pattern& other, bool intersect = false) const;  // the union, or the intersection
+
   // As ops take it: with the transpose if it is at hand or `with_transpose` asks for it.
   std::vector<Tensor> tensors(bool with_transpose = false) const;
   std::array<c10::SymInt, 2> sym_shape() const { return {rows(), cols()}; }
@@ -40,6 +45,12 @@ class Pattern {
  private:
   struct State;
   std::shared_ptr<State> state_;
+};
+
+// With the maps that lay entries of either pattern out on it: ops::place(values, from, to).
+struct Pattern::Merged {
+  Pattern pattern;
+  Tensor from_A, to_A, from_B, to_B;
 };
 
 }  // namespace gossamer

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sparse times sparse, on a given pattern C (the "mask"). Three forms, closed under differentiation: with G on C,
+//
+//   nn:  C = A B        dA = nt(G, B | A)      dB = tn(A, G | B)
+//   nt:  C = A Bᵀ       dA = nn(G, B | A)      dB = tn(G, A | B)
+//   tn:  C = Aᵀ B       dA = nt(B, G | A)      dB = nn(A, G | B)
+//
+// None forms more of the product than C holds. One thread owns one row of C and adds in one order: bitwise the same for
+// every thread count. The scratch is one dense row a thread.
+#pragma once
+#include <vector>
+
+#include "exec.h"
+#include "half.h"
+
+namespace gossamer::kernels {
+
+// The value of entry p.
+template <class T, class I>
+Sum<T> value(const Csr<T, I>& A, int64_t p) {
+  return static_cast<Sum<T>>(A.values[A.perm ? A.perm[p] : p]);
+}
+
+// C = A B on C:  C[i, j] = Σ_k A[i, k] B[k, j].      O(Σ_{(i,k) in A} nnz(B[k, :]) + nnz(C))
+// Gustavson: row i of the product grows in a dense row; columns outside C are added, too, and cleared unread.
+template <Host E, class T, class I>
+void spgemm_nn(const E& exec, const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, T* values) {
+  for_each_row_range(exec, C, 4, [&](int64_t begin, int64_t end) {
+    std::vector<Sum<T>> row(C.cols);
+    for (int64_t i = begin; i < end; ++i) {
+      if (C.indptr[i] == C.indptr[i + 1]) continue;
+      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
+        const Sum<T> a = value(A, p);
+        for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q)
+          row[B.indices[q]] += a * value(B, q);
+      }
+      for (int64_t r = C.indptr[i]; r < C.indptr[i + 1]; ++r) values[r] = static_cast<T>(row[C.indices[r]]);
+      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+        for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q) row[B.indices[q]] = 0;
+    }
+  });
+}
+
+// C = A Bᵀ on C:  C[i, k] = A[i, :] · B[k, :].      O(nnz(A) + Σ_{(i,k) in C} nnz(B[k, :]))
+// Row i of A is spread out once and met by every row of B that C asks for.
+template <Host E, class T, class I>
+void spgemm_nt(const E& exec, const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, T* values) {
+  for_each_row_range(exec, C, 4, [&](int64_t begin, int64_t end) {
+    std::vector<Sum<T>> row(A.cols);
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) row[A.indices[p]] = value(A, p);
+      for (int64_t r = C.indptr[i]; r < C.indptr[i + 1]; ++r) {
+        Sum<T> sum = 0;
+        for (int64_t q = B.indptr[C.indices[r]]; q < B.indptr[C.indices[r] + 1]; ++q)
+          sum += value(B, q) * row[B.indices[q]];
+        values[r] = static_cast<T>(sum);
+      }
+      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) row[A.indices[p]] = 0;
+    }
+  });
+}
+
+// C = Aᵀ B on C:  C[k, j] = Σ_i A[i, k] B[i, j]; At is Aᵀ (A's transposed pattern, read through perm).
+// For each i that column k of A names, row i of B meets row k of C: whichever way is shorter, all of B's row against
+// the spread-out row of C, or each column of C looked up in B's row. Both add in the order of i.
+template <Host E, class T, class I>
+void spgemm_tn(const E& exec, const Csr<T, I>& At, const Csr<T, I>& B, const PatternView<I>& C, T* values) {
+  for_each_row_range(exec, C, 4, [&](int64_t begin, int64_t end) {
+    std::vector<Sum<T>> row(C.cols);
+    std::vector<I> owner(C.cols, I{-1});  // the row of C that column j was last spread out for
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t first = C.indptr[k], last = C.indptr[k + 1];
+      if (first == last) continue;
+      for (int64_t r = first; r < last; ++r) {
+        row[C.indices[r]] = 0;
+        owner[C.indices[r]] = static_cast<I>(k);
+      }
+      for (int64_t p = At.indptr[k]; p < At.indptr[k + 1]; ++p) {
+        const int64_t i = At.indices[p], b = B.indptr[i], b_end = B.indptr[i + 1];
+        const Sum<T> a = value(At, p);
+        if (b_end - b <= 8 * (last - first)) {
+          for (int64_t q = b; q < b_end; ++q)
+            if (owner[B.indices[q]] == k) row[B.indices[q]] += a * value(B, q);
+        } else {
+          for (int64_t r = first; r < last; ++r) {
+            const I* found = std::lower_bound(B.indices + b, B.indices + b_end, C.indices[r]);
+            if (found < B.indices + b_end && *found == C.indices[r]) row[*found] += a * value(B, found - B.indices);
+          }
+        }
+      }
+      for (int64_t r = first; r < last; ++r) values[r] = static_cast<T>(row[C.indices[r]]);
+    }
+  });
+}
+
+// The pattern of A B, in two passes, because its size is not known in advance: `count`, then `fill`.
+// O(Σ_{(i,k) in A} nnz(B[k, :])) each, and the rows are sorted. Symbolic: once per pair of patterns.
+
+// Calls f(j) once for every distinct column j of row i of A B. seen: B.cols entries, none of them i before.
+template <class I, class F>
+void for_each_column(const PatternView<I>& A, const PatternView<I>& B, int64_t i, std::vector<int64_t>& seen,
+                     const F& f) {
+  for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+    for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q) {
+      const I j = B.indices[q];
+      if (seen[j] == i) continue;
+      seen[j] = i;
+      f(j);
+    }
+}
+
+// Before row i, the rows of A B take work[i] products: what the work is split by. rows + 1.
+template <class I>
+void spgemm_work(const PatternView<I>& A, const PatternView<I>& B, int64_t* work) {
+  work[0] = 0;
+  for (int64_t i = 0; i < A.rows; ++i) {
+    work[i + 1] = work[i];
+    for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+      work[i + 1] += B.indptr[A.indices[p] + 1] - B.indptr[A.indices[p]];
+  }
+}
+
+// indptr of A B, int64 because it may not fit I: rows + 1.
+template <Host E, class I>
+void spgemm_count(const E& exec, const PatternView<I>& A, const PatternView<I>& B, const int64_t* work,
+                  int64_t* indptr) {
+  const PatternView<int64_t> products{A.rows, B.cols, work[A.rows], work, nullptr};
+  for_each_row_range(exec, products, 4, [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> seen(B.cols, -1);
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t count = 0;
+      for_each_column(A, B, i, seen, [&](I) { ++count; });
+      indptr[i + 1] = count;
+    }
+  });
+  indptr[0] = 0;
+  for (int64_t i = 0; i < A.rows; ++i) indptr[i + 1] += indptr[i];
+}
+
+// indices: indptr[rows].
+template <Host E, class I>
+void spgemm_fill(const E& exec, const PatternView<I>& A, const PatternView<I>& B, const int64_t* work,
+                 const int64_t* indptr, I* indices) {
+  const PatternView<int64_t> products{A.rows, B.cols, work[A.rows], work, nullptr};
+  for_each_row_range(exec, products, 4, [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> seen(B.cols, -1);
+    for (int64_t i = begin; i < end; ++i) {
+      I* next = indices + indptr[i];
+      for_each_column(A, B, i, seen, [&](I j) { *next++ = j; });
+      std::sort(indices + indptr[i], next);
+    }
+  });
+}
+
+}  // namespace gossamer::kernels

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// out[p] = values[from[p]], or 0 where from[p] < 0.        dvalues = place(G, to, from)
+// `to` is the way back: to[q] = the p with from[p] = q, or -1. Each entry goes to one place at most.
+#include <ATen/ops/empty.h>
+#include <gossamer/place.h>
+#include <torch/library.h>
+
+#include "batch.h"
+#include "csr.h"
+#include "differentiable.h"
+#include "gossamer/sparse_ops.h"
+#include "launch.h"
+
+namespace gossamer {
+namespace {
+
+Tensor forward(const Tensor& values, const Tensor& from, const Tensor& to) {
+  TORCH_CHECK_VALUE(values.dim() >= 1 && values.sym_size(0) == to.sym_size(0), "place: values has shape ",
+                    shape_text(values), " but the map is of ", to.sym_size(0), " entries");
+  auto size = values.sym_sizes().vec();
+  size[0] = from.sym_size(0);
+  const Tensor out = at::empty_symint(size, values.options());
+  if (values.is_cuda()) {  // torch's own kernels: one reader an entry, nothing to add
+    const Tensor there = from.ge(0), padded = from.clamp_min(0);
+    if (values.size(0) == 0) return out.zero_();
+    std::vector<int64_t> shape(values.dim(), 1);
+    shape[0] = -1;
+    return values.index_select(0, padded).mul(there.view(shape));
+  }
+  launch("place", values, from, [&]<class T, class I>(auto exec) {
+    if constexpr (Host<decltype(exec)>) {
+      const Tensor v = values.contiguous(), f = from.contiguous();
+      const int64_t heads = values.dim() == 1 ? 1 : values.size(1);
+      kernels::place(exec, f.size(0), ptr<I>(f), heads, ptr<T>(v), mutable_ptr<T>(out));
+    }
+  });
+  return out;
+}
+
+Tensor autograd(const Tensor& values, const Tensor& from, const Tensor& to) {
+  return differentiable(
+      "place", {values}, [&](const variable_list& in) { return ops::place(in[0], from, to); },
+      [from, to](const Tensor& G, const variable_list&, const Tensor&, const Wanted&) {
+        return variable_list{ops::place(G, to, from)};
+      });
+}
+
+// Batched values are more heads.
+Tensor batched(const Tensor& values, const Tensor& from, const Tensor& to) {
+  const Batch batch("place", {from, to}, {values});
+  const Tensor v = batch.at(values, 1);
+  if (values.dim() == 1) return batch.wrap(ops::place(v, from, to), 1);
+  const Tensor out = ops::place(v.flatten(1), from, to);
+  return batch.wrap(unfold_dim(out, 1, {batch.size(), values.sym_size(1)}), 1);
+}
+
+}  // namespace
+
+Tensor ops::place(const Tensor& values, const Tensor& from, const Tensor& to) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::place", "").typed<decltype(place)>();
+  return op.call(values, from, to);
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def("place(Tensor values, Tensor from, Tensor to) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
+  m.impl("place", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
+  m.impl("place", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
+  m.impl("place", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
+  m.impl("place", autograd);
+}
+TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
+  m.impl("place", batched);
+}
+
+}  // namespace gossamer

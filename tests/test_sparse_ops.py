@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sparse with sparse, against SciPy on random patterns and on real matrices; what is kept; bad input."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+import torch
+
+import gossamer as gs
+from cases import Make
+
+
+def matrix(m: int, n: int, seed: int = 0) -> gs.SparseMatrix:
+    return Make(seed=seed).matrix(m, n)
+
+
+def test_operators() -> None:
+    A, B = matrix(8, 8), matrix(8, 8, seed=1)
+    assert torch.equal((A @ B).values, gs.spgemm(A, B).values)
+    assert torch.equal(torch.matmul(A, B).values, gs.spgemm(A, B).values)
+    assert torch.equal((A + B).to_dense(), A.to_dense() + B.to_dense())
+    assert torch.equal((A - B).to_dense(), A.to_dense() - B.to_dense())
+    assert torch.equal((A * B).to_dense(), A.to_dense() * B.to_dense())
+
+
+def test_computed_zeros_stay() -> None:
+    A = gs.from_coo([0, 0], [0, 1], [1.0, 1.0], (1, 2))
+    B = gs.from_coo([0, 1], [0, 0], [1.0, -1.0], (2, 1))
+    assert (A @ B).nnz == 1
+    assert (A @ B).values.tolist() == [0.0]
+    assert (A - A.with_values(A.values.clone())).nnz == 2
+
+
+def test_symbolic_work_is_done_once_and_forgotten_with_the_other_pattern() -> None:
+    A, B = matrix(6, 6), matrix(6, 6, seed=1)
+    assert (A @ B).pattern is (A @ B).pattern
+    assert (A + B).pattern is (A - B).pattern
+    assert len(A.pattern._kept) == 2
+    del B
+    gc.collect()
+    assert not A.pattern._kept
+
+
+def test_same_pattern_needs_no_maps() -> None:
+    A = matrix(6, 6)
+    B = A.with_values(A.values * 2)
+    assert (A + B).pattern is A.pattern
+    assert not A.pattern._kept
+
+
+SUMS = ["494_bus", "west0479", "orani678", "cage10", "USAir97", "mbeacxc", "bcsstk13", "lp_e226", "memplus"]
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_real_matrices_equal_scipy(name: str, data: Path) -> None:
+    S = scipy.sparse.csr_array(scipy.io.mmread(data / "matrices" / f"{name}.mtx")).astype(np.float64)
+    A = gs.from_scipy(S)
+    St, At = S.T.tocsr(), A.T
+    for ours, theirs in ((A @ At, S @ St), (At @ A, St @ S)):
+        theirs = theirs.tocsr()
+        theirs.sort_indices()
+        difference = abs(ours.to_scipy() - theirs)
+        assert difference.max() <= 1e-12 * max(abs(theirs).max(), 1e-300)
+        assert ours.nnz >= theirs.nnz  # SciPy drops sums that happen to be zero
+    if S.shape[0] == S.shape[1]:
+        assert abs((A + At).to_scipy() - (S + St)).max() <= 1e-12 * abs(S).max()
+        assert abs((A * At).to_scipy() - S.multiply(St)).max() <= 1e-12 * abs(S).max() ** 2
+
+
+def test_bad_input() -> None:
+    A, B = matrix(3, 4), matrix(3, 4)
+    for inference in (False, True):
+        with torch.inference_mode(inference):
+            with pytest.raises(ValueError, match=r"^spgemm: A is 3 x 4 and B is 3 x 4, which do not multiply$"):
+                A @ B
+            with pytest.raises(ValueError, match=r"^spadd: A is 3 x 4 but B is 4 x 3$"):
+                A + B.T
+            with pytest.raises(TypeError, match=r"^hadamard: A is torch.float64 but B is torch.float32$"):
+                A * B.to(torch.float32)
+            with pytest.raises(TypeError, match=r"^spadd: B must be a SparseMatrix, not Tensor$"):
+                gs.spadd(A, B.to_dense())
+            with pytest.raises(ValueError, match=r"^spgemm: the mask has shape \(3, 4\) but A B has \(3, 3\)$"):
+                gs.spgemm(A, B.T, mask=A)
+            with pytest.raises(TypeError, match=r"^spgemm: A has Int indices but B has Long$"):
+                A @ B.T.to(index_dtype=torch.int64)
