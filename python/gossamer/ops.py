@@ -93,8 +93,7 @@ def spadd(A: SparseMatrix, B: SparseMatrix, alpha: float | Tensor = 1.0, beta: f
     if A.pattern is B.pattern:
         return SparseMatrix._trusted(A.pattern, a + b)
     union = A.pattern.merge(B.pattern)
-    place = torch.ops.gossamer.place.default
-    return SparseMatrix._trusted(union.pattern, place(a, *union.A) + place(b, *union.B))
+    return SparseMatrix._trusted(union.pattern, torch.ops.gossamer.place_sum.default(a, *union.A, b, *union.B))
 
 
 def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:

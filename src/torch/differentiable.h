@@ -86,10 +86,11 @@ Tensor differentiable(const char* name, const variable_list& inputs, const Op& o
 }
 
 // The same for an op that is not linear: jvp(primals, tangents, output) gives the tangent in public ops, a tangent that
-// is undefined being zero. The vjp gets the output.
+// is undefined being zero. The vjp gets the output, if it is to be kept.
 template <class Op, class Jvp>
-Tensor differentiable(const char* name, const variable_list& inputs, const Op& op, Vjp vjp, const Jvp& jvp) {
-  const Tensor output = recorded(name, inputs, op, std::move(vjp), /*keep_output=*/true);
+Tensor differentiable(const char* name, const variable_list& inputs, const Op& op, Vjp vjp, const Jvp& jvp,
+                      bool keep_output = true) {
+  const Tensor output = recorded(name, inputs, op, std::move(vjp), keep_output);
   const variable_list moving = tangents(inputs);
   if (!moving.empty()) set_tangent(output, jvp(primals(inputs), moving, output));
   return output;
