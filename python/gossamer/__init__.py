@@ -13,7 +13,7 @@ from gossamer.construct import (
     poisson,
     random,
 )
-from gossamer.ops import hadamard, sddmm, spadd, spgemm, spmm
+from gossamer.ops import hadamard, matmul, sddmm, spadd, spgemm, spmm
 from gossamer.pattern import Pattern
 from gossamer.sparse_matrix import SparseMatrix
 
@@ -30,6 +30,7 @@ __all__ = [
     "from_scipy",
     "from_torch",
     "hadamard",
+    "matmul",
     "poisson",
     "random",
     "sddmm",

@@ -109,6 +109,21 @@ def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
     return SparseMatrix._trusted(both.pattern, place(A.values, *both.A) * place(B.values, *both.B))
 
 
+def matmul(a: Tensor | SparseMatrix, b: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
+    """a b for any mix of dense and sparse: sparse times sparse is sparse, everything else is dense.
+
+    The gradients follow one rule for all four: swap, transpose, and mask to the pattern of a sparse operand
+    (docs/gradients.md).
+
+    >>> A, X = gs.poisson(2), torch.ones(2, 3)
+    >>> type(gs.matmul(A, A)).__name__, gs.matmul(A, X).shape, gs.matmul(X.T, A).shape
+    ('SparseMatrix', torch.Size([2, 3]), torch.Size([3, 2]))
+    """
+    if isinstance(a, SparseMatrix):
+        return spgemm(a, b) if isinstance(b, SparseMatrix) else spmm(a, b)
+    return b.__rmatmul__(a) if isinstance(b, SparseMatrix) else torch.matmul(a, b)
+
+
 def _scaled(values: Tensor, factor: float | Tensor) -> Tensor:
     if isinstance(factor, Tensor):
         return torch.ops.gossamer.scale.default(values, factor)
