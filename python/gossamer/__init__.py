@@ -2,7 +2,9 @@
 """Gossamer: sparse matrices that can be differentiated, and the graph networks built on them."""
 
 from gossamer import _library as _library  # loads the C++ library: first
+from gossamer import _sizes as _sizes
 from gossamer._library import cmake_prefix_path, show_config
+from gossamer.blocks import allclose, block_diag, diag, hstack, kron, vstack
 from gossamer.construct import (
     eye,
     from_coo,
@@ -22,7 +24,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Pattern",
     "SparseMatrix",
+    "allclose",
+    "block_diag",
     "cmake_prefix_path",
+    "diag",
     "eye",
     "from_coo",
     "from_dense",
@@ -30,6 +35,8 @@ __all__ = [
     "from_scipy",
     "from_torch",
     "hadamard",
+    "hstack",
+    "kron",
     "matmul",
     "poisson",
     "random",
@@ -38,4 +45,5 @@ __all__ = [
     "spadd",
     "spgemm",
     "spmm",
+    "vstack",
 ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,8 +15,10 @@ Shape = tuple[int, int]
 
 def as_index(name: str, given: Any) -> Tensor:
     """A tensor from a tensor, a NumPy array or a list; lists become int64."""
-    tensor = given if isinstance(given, Tensor) else torch.as_tensor(given)
-    return tensor.long() if tensor.numel() == 0 and not isinstance(given, Tensor) else tensor
+    if isinstance(given, Tensor):
+        return given
+    tensor = torch.as_tensor(given)
+    return tensor.long() if tensor.numel() == 0 else tensor
 
 
 def as_shape(op: str, shape: Sequence[int]) -> Shape:
@@ -50,6 +52,7 @@ class Pattern:
         self._transpose: tuple[Tensor, Tensor, Tensor] | None = None
         self._T: Pattern | None = None
         self._kept: dict[tuple[str, int], tuple[Any, Any]] = {}  # what was derived together with another pattern
+        self._parts: dict[Hashable, Any] = {}  # what was derived from this pattern alone
         if check and not torch.compiler.is_compiling():
             torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape)
 
@@ -116,6 +119,12 @@ class Pattern:
         if with_transpose or self._transpose is not None:
             return [self.indptr, self.indices, *self.transpose()]
         return [self.indptr, self.indices]
+
+    def keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives, made once and kept with the pattern under ``key``."""
+        if key not in self._parts:
+            self._parts[key] = make()
+        return self._parts[key]
 
     def to(self, device: torch.device | str | None = None, index_dtype: torch.dtype | None = None) -> Pattern:
         """The same pattern on another device or with another index width; itself if nothing changes."""

@@ -11,13 +11,16 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from gossamer.elementwise import Elementwise
 from gossamer.pattern import Pattern, Shape, _short
+from gossamer.reduce import Reductions
+from gossamer.structure import Structure
 
 if TYPE_CHECKING:
     import scipy.sparse
 
 
-class SparseMatrix:
+class SparseMatrix(Elementwise, Reductions, Structure):
     """A matrix in CSR form whose values are an ordinary tensor.
 
     ``values`` is (nnz,), or (nnz, H) for H matrices on one pattern. Set ``A.requires_grad_()``, compute, call
@@ -28,20 +31,9 @@ class SparseMatrix:
     tensor([ 1., 32.])
     """
 
-    pattern: Pattern
-    values: Tensor
-
     def __init__(self, indptr: Any, indices: Any, values: Any, shape: Sequence[int], *, check: bool = True) -> None:
         self.pattern = Pattern(indptr, indices, shape, check=check)
         self.values = _checked(self.pattern, values)
-
-    @classmethod
-    def _trusted(cls, pattern: Pattern, values: Tensor) -> SparseMatrix:
-        """Without checks, for values an op has just computed on this pattern."""
-        A = cls.__new__(cls)
-        A.pattern = pattern
-        A.values = values
-        return A
 
     # What it is.
 
@@ -158,8 +150,8 @@ class SparseMatrix:
     def __sub__(self, B: SparseMatrix) -> SparseMatrix:
         return ops.spadd(self, B, beta=-1.0) if isinstance(B, SparseMatrix) else NotImplemented
 
-    def __mul__(self, B: SparseMatrix) -> SparseMatrix:
-        return ops.hadamard(self, B) if isinstance(B, SparseMatrix) else NotImplemented
+    def __mul__(self, B: Any) -> SparseMatrix:
+        return ops.hadamard(self, B) if isinstance(B, SparseMatrix) else super().__mul__(B)
 
     def __rmatmul__(self, X: Tensor) -> Tensor:
         """X A = (Aᵀ Xᵀ)ᵀ."""
@@ -173,7 +165,12 @@ class SparseMatrix:
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """torch.matmul(A, X), torch.matmul(X, A), X @ A; and A @ X inside torch.compile."""
+        """torch.matmul(A, X), torch.matmul(X, A), X @ A, s * A; and A @ X inside torch.compile."""
+        if func in (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__) and not kwargs:
+            A, s = args if isinstance(args[0], SparseMatrix) else args[::-1]
+            return A.__mul__(s)
+        if func is Tensor.__rtruediv__ and not kwargs:  # A / s inside torch.compile
+            return args[1].__truediv__(args[0])
         if func not in (torch.matmul, Tensor.matmul, Tensor.__matmul__) or kwargs:
             return NotImplemented
         left, right = args

@@ -13,6 +13,8 @@ struct Pattern::State {
   Shape shape;
   std::once_flag transposed;
   Tensor indptr_t, indices_t, perm_t;
+  std::recursive_mutex keeping;
+  std::map<std::string, std::any> kept;
 
   // By the other pattern's address; an entry counts only while that pattern lives.
   template <class T>
@@ -93,6 +95,12 @@ std::vector<Tensor> Pattern::tensors(bool with_transpose) const {
   if (with_transpose) state_->transpose();
   if (!state_->perm_t.defined()) return {state_->indptr, state_->indices};
   return {state_->indptr, state_->indices, state_->indptr_t, state_->indices_t, state_->perm_t};
+}
+
+const std::any& Pattern::kept(const std::string& key, const std::function<std::any()>& make) const {
+  const std::lock_guard lock(state_->keeping);
+  const auto found = state_->kept.find(key);
+  return found != state_->kept.end() ? found->second : state_->kept.emplace(key, make()).first->second;
 }
 
 }  // namespace gossamer

@@ -6,7 +6,10 @@
 //   y.square().sum().backward();
 //   auto dA = A.grad();                    // on A's pattern
 #pragma once
+#include "elementwise.h"
 #include "ops.h"
 #include "pattern.h"
+#include "reduce.h"
 #include "sparse_matrix.h"
 #include "sparse_ops.h"
+#include "structure.h"

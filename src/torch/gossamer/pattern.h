@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The frozen structure of a sparse matrix, and what is derived from it once and kept.
 #pragma once
+#include <any>
 #include <array>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "ops.h"
@@ -40,9 +43,17 @@ class Pattern {
   std::vector<Tensor> tensors(bool with_transpose = false) const;
   std::array<c10::SymInt, 2> sym_shape() const { return {rows(), cols()}; }
 
+  // What `make` gives, made once and kept with the pattern under `key`.
+  template <class T>
+  T keep(const std::string& key, const std::function<T()>& make) const {
+    return std::any_cast<T>(kept(key, [&make]() -> std::any { return make(); }));
+  }
+
   bool same_as(const Pattern& other) const { return state_ == other.state_; }
 
  private:
+  const std::any& kept(const std::string& key, const std::function<std::any()>& make) const;
+
   struct State;
   std::shared_ptr<State> state_;
 };

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a tracer is told about ops whose results have a size that depends on the data: how many entries a part of a
+pattern has is not known before it is looked at. (Ops with known sizes say so in C++.)"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+Gathered = tuple[Tensor, Tensor, Tensor]
+
+
+def _some(like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    return like.new_empty((torch.library.get_ctx().new_dynamic_size(),), dtype=dtype)
+
+
+@torch.library.register_fake("gossamer::band")
+def _band(indptr: Tensor, indices: Tensor, shape: Sequence[int], low: int, high: int) -> Gathered:
+    entries = _some(indices)
+    return torch.empty_like(indptr), entries, torch.empty_like(entries)
+
+
+@torch.library.register_fake("gossamer::submatrix")
+def _submatrix(
+    indptr: Tensor, indices: Tensor, shape: Sequence[int], rows: Tensor | None, cols: Tensor | None
+) -> Gathered:
+    entries = _some(indices)
+    count = shape[0] if rows is None else rows.shape[0]
+    return indptr.new_empty((count + 1,)), entries, torch.empty_like(entries)
+
+
+@torch.library.register_fake("gossamer::entries")
+def _entries(
+    indptr: Tensor, indices: Tensor, shape: Sequence[int], rows: Tensor, cols: Tensor
+) -> tuple[Tensor, Tensor]:
+    which = _some(indices, torch.int64)
+    return which, torch.empty_like(which)
+
+
+@torch.library.register_fake("gossamer::axis_index")
+def _axis_index(index: Tensor, size: int, columns: bool) -> Tensor:
+    host = torch.empty((), dtype=torch.int64)
+    return _some(host) if index.dtype is torch.bool else host.new_empty(index.shape)

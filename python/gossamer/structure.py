@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parts of a matrix: diagonals, triangles, rows, columns, entries.
+
+The new pattern and the positions its values come from are computed once, in C++; the values are gathered,
+differentiably. What depends on the pattern alone (a diagonal, a triangle) is kept with the pattern.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from gossamer.on_pattern import OnPattern
+from gossamer.pattern import Pattern, as_index
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_ops = torch.ops.gossamer
+
+
+class Structure(OnPattern):
+    """diagonal, trace, tril, triu and indexing."""
+
+    def diagonal(self, k: int = 0) -> Tensor:
+        """A[i, i + k] as a dense vector; an entry that is not stored is 0. With heads: (length, H).
+
+        Gradient: the entries of the diagonal that are stored get theirs.
+
+        >>> gs.poisson(3).diagonal(1)
+        tensor([-1., -1.])
+        """
+        m, n = self.pattern.shape
+        row, col = min(max(-k, 0), m), min(max(k, 0), n)
+        size = max(min(m - row, n - col), 0)
+        found = self.pattern.keep(("diagonal", row, col), lambda: self._find(torch.arange(size), row, col))
+        return _ops.place_entries(self.values, *found, size)
+
+    def _find(self, i: Tensor, row: int, col: int) -> tuple[Tensor, Tensor]:
+        return _ops.entries(self.pattern.indptr, self.pattern.indices, self.pattern.shape, i + row, i + col)
+
+    def trace(self) -> Tensor:
+        """Σ A[i, i]; the matrix need not be square."""
+        return self.diagonal().sum(0)
+
+    def tril(self, k: int = 0) -> Self:
+        """The entries on and below diagonal k: j - i <= k.
+
+        >>> gs.poisson(3).tril(-1).to_dense()
+        tensor([[ 0.,  0.,  0.],
+                [-1.,  0.,  0.],
+                [ 0., -1.,  0.]])
+        """
+        m, n = self.pattern.shape
+        return self._band(-m, min(max(k, -m - 1), n))
+
+    def triu(self, k: int = 0) -> Self:
+        """The entries on and above diagonal k: j - i >= k."""
+        m, n = self.pattern.shape
+        return self._band(min(max(k, -m), n), n)
+
+    def _band(self, low: int, high: int) -> Self:
+        P = self.pattern
+
+        def make() -> tuple[Pattern, Tensor]:
+            indptr, indices, positions = _ops.band(P.indptr, P.indices, P.shape, low, high)
+            return Pattern(indptr, indices, P.shape, check=False), positions
+
+        pattern, positions = P.keep(("band", low, high), make)
+        return self._trusted(pattern, self.values.index_select(0, positions))
+
+    def __getitem__(self, key: Any) -> Any:
+        """Rows, columns and entries, by integers, slices, index arrays (repeated and unsorted too) and masks.
+
+        ``A[i, j]`` is a 0-dim tensor, 0 if it is not stored; ``A[rows, cols]`` with two index arrays is the dense vector
+        of A[rows[k], cols[k]], as in NumPy. Everything else is a SparseMatrix: ``A[i]`` is 1 x n, ``A[:, j]`` is m x 1,
+        ``A[rows]``, ``A[:, cols]``, ``A[a:b, c:d]``, and ``A[rows[:, None], cols]`` all rows with all columns.
+
+        >>> A = gs.poisson(3)
+        >>> A[0, 1], A[[2, 0], 1:].to_dense()
+        (tensor(-1.), tensor([[-1.,  2.],
+                [-1.,  0.]]))
+        """
+        rows, cols = key if isinstance(key, tuple) else (key, slice(None))
+        m, n = self.pattern.shape
+        r, c = _axis(rows, m, False), _axis(cols, n, True)
+        if _is_integer(rows) and _is_integer(cols):
+            return self._entries(r, c).select(0, 0)
+        if _is_array(rows) and _is_array(cols) and not _is_outer(rows, cols):
+            return self._entries(r, c)
+        P = self.pattern
+        indptr, indices, positions = _ops.submatrix(P.indptr, P.indices, P.shape, r, c)
+        shape = (m if r is None else r.shape[0], n if c is None else c.shape[0])
+        return self._trusted(Pattern(indptr, indices, shape, check=False), self.values.index_select(0, positions))
+
+    def _entries(self, rows: Tensor | None, cols: Tensor | None) -> Tensor:
+        assert rows is not None
+        assert cols is not None
+        P = self.pattern
+        which, positions = _ops.entries(P.indptr, P.indices, P.shape, rows, cols)
+        return _ops.place_entries(self.values, which, positions, rows.shape[0])
+
+
+def _is_integer(index: Any) -> bool:
+    return hasattr(index, "__index__") and not isinstance(index, bool) and getattr(index, "ndim", 0) == 0
+
+
+def _is_array(index: Any) -> bool:
+    return not (isinstance(index, slice) or index is Ellipsis or _is_integer(index))
+
+
+def _is_outer(rows: Any, cols: Any) -> bool:
+    """rows as a column beside cols as a row, which is how NumPy spells all rows with all columns (numpy.ix_)."""
+    return getattr(rows, "ndim", 1) == 2 and rows.shape[1] == 1
+
+
+def _axis(index: Any, size: int, columns: bool) -> Tensor | None:
+    """One axis of a key as int64 positions from 0; None for all of it."""
+    if index is Ellipsis:
+        return None
+    if isinstance(index, slice):
+        if index == slice(None):
+            return None
+        return torch.arange(size)[index] if (index.step or 1) > 0 else torch.tensor(range(size)[index], dtype=torch.int64)
+    if _is_integer(index):
+        return _ops.axis_index(torch.tensor([int(index)]), size, columns)
+    if index is None or isinstance(index, (bool, str, float)):
+        kind = type(index).__name__
+        raise TypeError(f"index: {'cols' if columns else 'rows'} must be integers, a slice, an array or a mask, not {kind}")
+    given = as_index("rows", index)
+    return _ops.axis_index(given.flatten() if given.dim() == 2 and 1 in given.shape else given, size, columns)

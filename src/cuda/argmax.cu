@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Launches the search for each row's largest number; the kernel is in argmax.cuh.
+#include "argmax.cuh"
+#include "instantiate.h"
+
+namespace gossamer::kernels {
+
+template <class T, class I>
+void row_argmax(Cuda exec, const Csr<T, I>& A, int64_t* at) {
+  device::launch(exec, argmax_rows<T, I>, device::blocks_for(A.rows * A.heads), device::block_threads, A, at);
+}
+
+#define INSTANTIATE(T, I) template void row_argmax(Cuda, const Csr<T, I>&, int64_t*);
+FOR_EACH_TYPE(INSTANTIATE)
+#undef INSTANTIATE
+
+}  // namespace gossamer::kernels
