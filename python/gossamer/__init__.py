@@ -13,6 +13,7 @@ from gossamer.construct import (
     poisson,
     random,
 )
+from gossamer.io import load_npz, read_mtx, save_npz, write_mtx
 from gossamer.ops import sddmm, spmm
 from gossamer.pattern import Pattern
 from gossamer.sparse_matrix import SparseMatrix
@@ -29,9 +30,13 @@ __all__ = [
     "from_edge_index",
     "from_scipy",
     "from_torch",
+    "load_npz",
     "poisson",
     "random",
+    "read_mtx",
+    "save_npz",
     "sddmm",
     "show_config",
     "spmm",
+    "write_mtx",
 ]
