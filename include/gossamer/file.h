@@ -6,6 +6,7 @@
 #pragma once
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +82,19 @@ struct Zlib {
   }
 };
 
+// Asks for large pages behind a large, fresh piece of memory: touching it first is then several times cheaper. A hint.
+inline void use_large_pages(void* data, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr uintptr_t page = 4096;
+  if (bytes < (size_t{1} << 22)) return;
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + bytes) / page * page;
+  (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#else
+  (void)data, (void)bytes;
+#endif
+}
+
 // Uninitialised memory with its size.
 class Text {
  public:
@@ -91,6 +105,7 @@ class Text {
     (void)data_.release();
     data_.reset(static_cast<char*>(larger));
     capacity_ = capacity;
+    use_large_pages(larger, capacity);
   }
   char* end() { return data_.get() + size_; }
   void grow(size_t n) { size_ += n; }
@@ -144,7 +159,8 @@ class Gzip {
   Zlib::File file_ = nullptr;
 };
 
-// The contents of a regular file, unzipped if they begin as gzip's do, whatever its name.
+// The contents of a regular file, unzipped if they begin as gzip's do, whatever its name. A line end follows the
+// text, outside its size, so that no line is without one.
 inline Text read_file(const std::string& path) {
   struct stat about{};
   if (::stat(path.c_str(), &about) != 0) throw_errno();
@@ -166,6 +182,8 @@ inline Text read_file(const std::string& path) {
     text.grow(static_cast<size_t>(got));
   }
   if (gzip && !gzip->close()) throw BadFile("the gzipped data is cut off");
+  if (text.room() == 0) text.reserve(text.size() + 1);
+  *text.end() = '\n';
   return text;
 }
 

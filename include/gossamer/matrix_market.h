@@ -11,6 +11,7 @@
 //   split         cuts the body into parts at line ends and counts: as many entries as announced, before anything of
 //                 that size is allocated
 //   read_*        the numbers, each part at its own place: the same result for every number of threads
+// The text must be followed by a line end that does not belong to it, where the last line may stop.
 // What is wrong is thrown as an Error with the number of its line. Comments and blank lines may stand anywhere after
 // the banner; lines end with LF or CRLF.
 #pragma once
@@ -64,7 +65,7 @@ struct Part {
 };
 
 inline bool blank(char c) {
-  return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+  return c == ' ' || (c >= '\t' && c <= '\r' && c != '\n');
 }
 
 inline const char* line_end(const char* at, const char* end) {
@@ -88,9 +89,9 @@ inline std::string in_quotes(std::string_view text) {
 }
 
 // Whether the line has data: neither blank nor a comment.
-inline bool has_data(const char* at, const char* end) {
-  while (at < end && blank(*at)) ++at;
-  return at < end && *at != '%' && *at != '\n';
+inline bool has_data(const char* at) {
+  while (blank(*at)) ++at;
+  return *at != '%' && *at != '\n';
 }
 
 template <size_t n>
@@ -155,7 +156,7 @@ inline Header read_header(std::string_view text) {
   Header h = read_banner(text);
   const char* end = text.data() + text.size();
   const char* at = h.body;
-  for (; at < end && !has_data(at, end); ++h.line) at = std::min(line_end(at, end) + 1, end);
+  for (; at < end && !has_data(at); ++h.line) at = std::min(line_end(at, end) + 1, end);
   if (at == end) throw Error(h.line, "the file ends before its size line");
   const char* stop = line_end(at, end);
   h.rows = read_size(at, stop, h.line, "rows");
@@ -178,7 +179,7 @@ struct Count {
 inline Count count(const char* at, const char* end) {
   Count result;
   while (at < end) {
-    result.entries += has_data(at, end);
+    result.entries += has_data(at);
     ++result.lines;
     at = std::min(line_end(at, end) + 1, end);
   }
@@ -195,8 +196,8 @@ inline void check_count(const Header& h, const std::vector<Part>& parts, Count a
   while (k > 0 && parts[k].entries > h.entries) --k;
   const char *at = parts[k].begin, *end = parts[k].end;
   int64_t line = parts[k].line, left = h.entries - parts[k].entries;
-  for (; left > 0 || !has_data(at, end); ++line) {
-    left -= has_data(at, end);
+  for (; left > 0 || !has_data(at); ++line) {
+    left -= has_data(at);
     at = std::min(line_end(at, end) + 1, end);
   }
   throw Error(line, "there are more than the announced " + std::to_string(h.entries) + " entries");
@@ -205,7 +206,7 @@ inline void check_count(const Header& h, const std::vector<Part>& parts, Count a
 // The body in parts of about equal length, one a thread. O(bytes).
 template <Host E>
 std::vector<Part> split(const E& exec, const Header& h, const char* end) {
-  constexpr int64_t worth_a_thread = 1 << 16;
+  constexpr int64_t worth_a_thread = 1 << 20;  // bytes: some milliseconds
   const int64_t size = end - h.body;
   const int64_t n = std::clamp<int64_t>(size / worth_a_thread, 1, std::max<int64_t>(exec.threads(), 1));
   std::vector<Part> parts(static_cast<size_t>(n));

@@ -39,7 +39,7 @@ class Reader {
 
   // Goes to the next entry; false at the end.
   bool next() {
-    while (at_ < end_ && !has_data(at_, end_)) skip_line();
+    while (at_ < end_ && !has_data(at_)) skip_line();
     return at_ < end_;
   }
 
@@ -48,7 +48,7 @@ class Reader {
     skip_blanks();
     const char* begin = at_;
     uint64_t value = 0;
-    while (at_ < end_ && static_cast<unsigned char>(*at_ - '0') < 10 && at_ - begin < 19)
+    while (static_cast<unsigned char>(*at_ - '0') < 10 && at_ - begin < 19)
       value = 10 * value + static_cast<uint64_t>(*at_++ - '0');
     const bool number = at_ > begin && at_word_end();
     if (number && value - 1 < static_cast<uint64_t>(size)) return static_cast<int64_t>(value - 1);
@@ -73,8 +73,8 @@ class Reader {
 
   void end_entry() {
     skip_blanks();
-    if (at_ < end_ && *at_ != '\n') fail(in_quotes(word(at_, end_)) + " follows the last number of the entry");
-    if (at_ < end_) ++at_;
+    if (*at_ != '\n') fail(in_quotes(word(at_, end_)) + " follows the last number of the entry");
+    at_ += at_ < end_;
     ++line_;
   }
 
@@ -82,13 +82,13 @@ class Reader {
 
  private:
   void skip_blanks() {
-    while (at_ < end_ && blank(*at_)) ++at_;
+    while (blank(*at_)) ++at_;
   }
   void skip_line() {
     at_ = std::min(line_end(at_, end_) + 1, end_);
     ++line_;
   }
-  bool at_word_end() const { return at_ == end_ || blank(*at_) || *at_ == '\n'; }
+  bool at_word_end() const { return blank(*at_) || *at_ == '\n'; }
 
   template <class T>
   T number() {

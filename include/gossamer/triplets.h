@@ -37,7 +37,7 @@ template <Host E, class T, class I, class Mirror>
 void triplets_by_row(const E& exec, int64_t m, int64_t n, const I* rows, const I* cols, const T* values,
                      const Mirror& mirror, I* indptr, I* indices, T* out) {
   constexpr bool both = !std::is_same_v<Mirror, NotMirrored>;
-  const int64_t most = std::min<int64_t>(n / 32768, 4 * n / (m + 1));  // so that the counters stay small, too
+  const int64_t most = std::min<int64_t>(n / (1 << 18), 4 * n / (m + 1));  // so that the counters stay small, too
   const int64_t parts = std::clamp<int64_t>(most, 1, std::max<int64_t>(exec.threads(), 1));
   std::vector<I> place(static_cast<size_t>(parts * m), I{0});
   const auto run = [&](const auto& f) {
@@ -80,25 +80,39 @@ T plus(T a, T b) {
   return a + b;
 }
 
+// Whether the columns of every row ascend; equal ones count as repeated.
+struct Order {
+  bool sorted = true;
+  int64_t repeated = 0;
+};
+template <class I>
+Order column_order(int64_t begin, int64_t end, const I* indptr, const I* indices) {
+  Order result;
+  for (int64_t i = begin; i < end; ++i)
+    for (int64_t p = int64_t{indptr[i]} + 1; p < indptr[i + 1]; ++p) {
+      result.sorted &= indices[p - 1] <= indices[p];
+      result.repeated += indices[p - 1] == indices[p];
+    }
+  return result;
+}
+
 // Sorts rows by column, equal columns as they came. Returns how many entries have the column of the one before.
 template <Host E, class T, class I>
 int64_t sort_columns(const E& exec, int64_t m, const I* indptr, I* indices, T* values) {
+  if (const Order order = column_order(0, m, indptr, indices); order.sorted) return order.repeated;
   const PatternView<I> A{m, 0, indptr[m], indptr, indices};
   std::atomic<int64_t> repeated = 0;
   for_each_row_range(exec, A, 1, [&](int64_t begin, int64_t end) {
-    int64_t here = 0;
     std::vector<std::pair<I, T>> row;
     for (int64_t i = begin; i < end; ++i) {
+      if (column_order(i, i + 1, indptr, indices).sorted) continue;
       const int64_t from = indptr[i], to = indptr[i + 1];
-      if (!std::is_sorted(indices + from, indices + to)) {
-        row.clear();
-        for (int64_t p = from; p < to; ++p) row.emplace_back(indices[p], values[p]);
-        std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-        for (int64_t p = from; p < to; ++p) std::tie(indices[p], values[p]) = row[p - from];
-      }
-      for (int64_t p = from + 1; p < to; ++p) here += indices[p] == indices[p - 1];
+      row.clear();
+      for (int64_t p = from; p < to; ++p) row.emplace_back(indices[p], values[p]);
+      std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (int64_t p = from; p < to; ++p) std::tie(indices[p], values[p]) = row[p - from];
     }
-    repeated += here;
+    repeated += column_order(begin, end, indptr, indices).repeated;
   });
   return repeated;
 }

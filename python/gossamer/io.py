@@ -42,7 +42,8 @@ def read_mtx(
         raise OSError(error, os.strerror(error), name)
     if len(parts) == 1:
         return parts[0].to(device)
-    return SparseMatrix(*parts, (rows, cols), check=False).to(device)
+    indptr, indices, values = parts
+    return SparseMatrix(indptr, indices, values, (rows, cols), check=False).to(device)
 
 
 def write_mtx(
@@ -55,15 +56,15 @@ def write_mtx(
     .gz. It appears whole or not at all: if writing fails, an old file of that name stays as it was.
     """
     if isinstance(A, SparseMatrix):
-        parts, shape = [A.indptr, A.indices, A.values], A.shape
+        parts = [A.indptr, A.indices, A.values]
     elif isinstance(A, Pattern):
-        parts, shape = [A.indptr, A.indices], A.shape
+        parts = [A.indptr, A.indices]
     elif isinstance(A, Tensor):
-        parts, shape = [A], A.shape
+        parts = [A]
     else:
         raise TypeError(f"write_mtx: A must be a SparseMatrix, a Pattern or a torch.Tensor, not {type(A).__name__}")
     name = os.fspath(path)
-    if error := torch.ops.gossamer.write_mtx(name, parts, shape, comment or "", symmetry):
+    if error := torch.ops.gossamer.write_mtx(name, parts, A.shape, comment or "", symmetry):
         raise OSError(error, os.strerror(error), name)
 
 
@@ -92,18 +93,22 @@ def load_npz(path: PathLike) -> SparseMatrix:
     dtype and index width are kept; unsorted columns are sorted and duplicates added.
     """
     name = os.fspath(path)
-    try:
-        with np.load(name, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
+    with Path(name).open("rb") as file:
+        try:
+            contents = np.load(file, allow_pickle=False)
+            if not isinstance(contents, np.lib.npyio.NpzFile):
                 raise ValueError("it holds a single array, not a sparse matrix")
-            arrays = {key: file[key] for key in file.files}
-        return _from_arrays(arrays)
-    except FileNotFoundError:
-        raise
-    except (ValueError, TypeError, IndexError, KeyError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"load_npz: {name}: {error}") from None
-    except (zipfile.BadZipFile, zlib.error, MemoryError, SyntaxError, OverflowError) as error:
-        raise ValueError(f"load_npz: {name} is damaged: {error}") from None
+            with contents:
+                return _from_arrays({key: contents[key] for key in contents.files})
+        except _DAMAGE as error:
+            raise ValueError(f"load_npz: {name}: {error or type(error).__name__}") from None
+
+
+# What NumPy, zipfile and our own checks raise at the contents of a file.
+_DAMAGE = (
+    *(ValueError, TypeError, LookupError, RuntimeError, SyntaxError, ArithmeticError),
+    *(EOFError, OSError, MemoryError, zipfile.BadZipFile, zlib.error),
+)
 
 
 def _from_arrays(arrays: dict[str, np.ndarray[Any, Any]]) -> SparseMatrix:
@@ -114,10 +119,8 @@ def _from_arrays(arrays: dict[str, np.ndarray[Any, Any]]) -> SparseMatrix:
         raise ValueError(f"its shape is {shape}, not (rows, cols)")
     values = _tensor(_array(arrays, "data", 1, "biufc"))
     if format == "coo":
-        coords = np.asarray(arrays["coords"]) if "coords" in arrays else None
-        rows, cols = (arrays["row"], arrays["col"]) if coords is None else coords
-        index = {"rows": np.asarray(rows), "cols": np.asarray(cols)}
-        return from_coo(*(_tensor(_array(index, name, 1, "iu")) for name in index), values, shape)
+        rows, cols = (_tensor(_array(arrays, name, 1, "iu")) for name in ("row", "col"))
+        return from_coo(rows, cols, values, shape)
     if format not in ("csr", "csc"):
         raise ValueError(f"its format is {format!r}, not csr, csc or coo: save A.tocsr() instead")
     indptr, indices = (_tensor(_array(arrays, name, 1, "iu")) for name in ("indptr", "indices"))
@@ -165,7 +168,7 @@ def _atomic(path: Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        os.replace(file.name, target)
+        Path(file.name).replace(target)
     except BaseException:
         Path(file.name).unlink(missing_ok=True)
         raise

@@ -46,17 +46,23 @@ void check_rows(const Header& h, size_t bytes) {
                                   " entries are too many for a CSR matrix, which has an index for every row");
 }
 
+Tensor fresh(int64_t n, at::ScalarType type) {
+  Tensor t = at::empty({n}, type);
+  use_large_pages(t.mutable_data_ptr(), t.nbytes());
+  return t;
+}
+
 template <class T, class I>
 std::vector<Tensor> read_coordinates(const Header& h, const Parts& parts, at::ScalarType value, at::ScalarType index) {
   const TorchThreads exec;
   const int64_t m = h.rows, n = h.entries;
-  const Tensor rows = at::empty({n}, index), cols = at::empty({n}, index), given = at::empty({n}, value);
+  const Tensor rows = fresh(n, index), cols = fresh(n, index), given = fresh(n, value);
   I *r = mutable_ptr<I>(rows), *c = mutable_ptr<I>(cols);
   mm::read_coordinates(exec, h, parts, r, c, mutable_ptr<T>(given));
 
   const auto assemble = [&](const auto& mirror) -> std::vector<Tensor> {
     const int64_t total = kernels::triplets_total(n, r, c, mirror);
-    Tensor indptr = at::empty({m + 1}, index), indices = at::empty({total}, index), values = at::empty({total}, value);
+    const Tensor indptr = fresh(m + 1, index), indices = fresh(total, index), values = fresh(total, value);
     I *p = mutable_ptr<I>(indptr), *i = mutable_ptr<I>(indices);
     T* v = mutable_ptr<T>(values);
     kernels::triplets_by_row(exec, m, n, r, c, ptr<T>(given), mirror, p, i, v);
