@@ -14,7 +14,7 @@ import torch
 import gossamer as gs
 
 ROOT = Path(__file__).parent.parent
-MODULES = ["construct", "ops", "pattern", "sparse_matrix"]
+MODULES = ["construct", "io", "ops", "pattern", "sparse_matrix"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -15,6 +15,7 @@ from gossamer.construct import (
     poisson,
     random,
 )
+from gossamer.io import load_npz, read_mtx, save_npz, write_mtx
 from gossamer.ops import hadamard, matmul, sddmm, spadd, spgemm, spmm
 from gossamer.pattern import Pattern
 from gossamer.sparse_matrix import SparseMatrix
@@ -38,12 +39,16 @@ __all__ = [
     "hstack",
     "kron",
     "matmul",
+    "load_npz",
     "poisson",
     "random",
+    "read_mtx",
+    "save_npz",
     "sddmm",
     "show_config",
     "spadd",
     "spgemm",
     "spmm",
     "vstack",
+    "write_mtx",
 ]

@@ -32,7 +32,9 @@ class Elementwise(OnPattern):
         tensor([[3., 0.],
                 [0., 3.]], grad_fn=<ViewBackward0>)
         """
-        return self._trusted(self.pattern, _times(self.values, s)) if _is_number("mul", self.values, s) else NotImplemented
+        return (
+            self._trusted(self.pattern, _times(self.values, s)) if _is_number("mul", self.values, s) else NotImplemented
+        )
 
     __rmul__ = __mul__
 

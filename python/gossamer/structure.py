@@ -123,11 +123,15 @@ def _axis(index: Any, size: int, columns: bool) -> Tensor | None:
     if isinstance(index, slice):
         if index == slice(None):
             return None
-        return torch.arange(size)[index] if (index.step or 1) > 0 else torch.tensor(range(size)[index], dtype=torch.int64)
+        return (
+            torch.arange(size)[index] if (index.step or 1) > 0 else torch.tensor(range(size)[index], dtype=torch.int64)
+        )
     if _is_integer(index):
         return _ops.axis_index(torch.tensor([int(index)]), size, columns)
     if index is None or isinstance(index, (bool, str, float)):
         kind = type(index).__name__
-        raise TypeError(f"index: {'cols' if columns else 'rows'} must be integers, a slice, an array or a mask, not {kind}")
+        raise TypeError(
+            f"index: {'cols' if columns else 'rows'} must be integers, a slice, an array or a mask, not {kind}"
+        )
     given = as_index("rows", index)
     return _ops.axis_index(given.flatten() if given.dim() == 2 and 1 in given.shape else given, size, columns)

@@ -7,6 +7,7 @@
 //   auto dA = A.grad();                    // on A's pattern
 #pragma once
 #include "elementwise.h"
+#include "io.h"
 #include "ops.h"
 #include "pattern.h"
 #include "reduce.h"
