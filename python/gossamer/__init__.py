@@ -2,6 +2,7 @@
 """Gossamer: sparse matrices that can be differentiated, and the graph networks built on them."""
 
 from gossamer import _library as _library  # loads the C++ library: first
+from gossamer import linalg
 from gossamer._library import cmake_prefix_path, show_config
 from gossamer.construct import (
     eye,
@@ -13,6 +14,7 @@ from gossamer.construct import (
     poisson,
     random,
 )
+from gossamer.linalg import SingularMatrixError
 from gossamer.ops import sddmm, spmm
 from gossamer.pattern import Pattern
 from gossamer.sparse_matrix import SparseMatrix
@@ -21,6 +23,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Pattern",
+    "SingularMatrixError",
     "SparseMatrix",
     "cmake_prefix_path",
     "eye",
@@ -29,6 +32,7 @@ __all__ = [
     "from_edge_index",
     "from_scipy",
     "from_torch",
+    "linalg",
     "poisson",
     "random",
     "sddmm",

@@ -40,6 +40,7 @@ class Pattern:
         self.shape = as_shape("Pattern", shape)
         self._transpose: tuple[Tensor, Tensor, Tensor] | None = None
         self._T: Pattern | None = None
+        self._levels: dict[bool, list[Tensor]] = {}
         if check and not torch.compiler.is_compiling():
             torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape)
 
@@ -71,6 +72,12 @@ class Pattern:
             self._T = Pattern(indptr, indices, self.shape[::-1], check=False)
             self._T._T = self
         return self._T
+
+    def levels(self, upper: bool) -> list[Tensor]:
+        """``level_ptr`` and ``order`` of a triangle: the rows of a level need only earlier levels. Kept."""
+        if upper not in self._levels:
+            self._levels[upper] = list(torch.ops.gossamer.levels(self.indptr, self.indices, self.shape, upper))
+        return self._levels[upper]
 
     def tensors(self, with_transpose: bool = False) -> list[Tensor]:
         """As ops take it: with the transpose if it is at hand or asked for."""

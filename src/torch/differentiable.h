@@ -50,8 +50,10 @@ inline void set_tangent(const Tensor& output, const Tensor& tangent) {
   if (tangent.defined()) output._set_fw_grad(tangent, /*level=*/0, /*is_inplace_op=*/false);
 }
 
+// The output and its node, which is null if nothing is to be differentiated.
 template <class Op>
-Tensor recorded(const char* name, const variable_list& inputs, const Op& op, Vjp vjp, bool keep_output) {
+std::pair<Tensor, c10::intrusive_ptr<OpNode>> recorded(const char* name, const variable_list& inputs, const Op& op,
+                                                       Vjp vjp) {
   Tensor output;
   {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
@@ -60,16 +62,16 @@ Tensor recorded(const char* name, const variable_list& inputs, const Op& op, Vjp
   if (at::GradMode::is_enabled() && torch::autograd::compute_requires_grad(inputs)) {
     auto node = c10::make_intrusive<OpNode>(name, inputs, std::move(vjp));
     torch::autograd::set_history(output, node);
-    if (keep_output) node->keep_output(output);
+    return {output, node};
   }
-  return output;
+  return {output, {}};
 }
 
 // The output of `op` with its derivatives recorded. `op` maps variable_list → Tensor and calls the dispatcher. It must
 // be linear in each input, so that forward mode is Σ_k op(inputs with input k replaced by its tangent).
 template <class Op>
 Tensor differentiable(const char* name, const variable_list& inputs, const Op& op, Vjp vjp) {
-  const Tensor output = recorded(name, inputs, op, std::move(vjp), /*keep_output=*/false);
+  const Tensor output = recorded(name, inputs, op, std::move(vjp)).first;
   const variable_list moving = tangents(inputs);
   if (moving.empty()) return output;
   Tensor tangent;
@@ -89,9 +91,10 @@ Tensor differentiable(const char* name, const variable_list& inputs, const Op& o
 // is undefined being zero. The vjp gets the output.
 template <class Op, class Jvp>
 Tensor differentiable(const char* name, const variable_list& inputs, const Op& op, Vjp vjp, const Jvp& jvp) {
-  const Tensor output = recorded(name, inputs, op, std::move(vjp), /*keep_output=*/true);
+  const auto [output, node] = recorded(name, inputs, op, std::move(vjp));
   const variable_list moving = tangents(inputs);
   if (!moving.empty()) set_tangent(output, jvp(primals(inputs), moving, output));
+  if (node) node->keep_output(output);  // with its tangent, for forward over reverse
   return output;
 }
 

@@ -10,6 +10,8 @@ struct Pattern::State {
   Shape shape;
   std::once_flag transposed;
   Tensor indptr_t, indices_t, perm_t;
+  std::once_flag levelled[2];  // lower, upper
+  std::vector<Tensor> levels[2];
 
   void transpose() {
     std::call_once(transposed, [this] {
@@ -48,6 +50,14 @@ Pattern Pattern::T() const {
 Tensor Pattern::transpose_perm() const {
   state_->transpose();
   return state_->perm_t;
+}
+
+std::vector<Tensor> Pattern::levels(bool upper) const {
+  std::call_once(state_->levelled[upper], [&] {
+    const auto [level_ptr, order] = ops::levels(indptr(), indices(), sym_shape(), upper);
+    state_->levels[upper] = {level_ptr, order};
+  });
+  return state_->levels[upper];
 }
 
 Pattern Pattern::to(at::Device device) const {

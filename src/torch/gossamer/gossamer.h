@@ -6,6 +6,7 @@
 //   y.square().sum().backward();
 //   auto dA = A.grad();                    // on A's pattern
 #pragma once
+#include "linalg.h"
 #include "ops.h"
 #include "pattern.h"
 #include "sparse_matrix.h"
