@@ -14,7 +14,18 @@ import torch
 import gossamer as gs
 
 ROOT = Path(__file__).parent.parent
-MODULES = ["construct", "io", "ops", "pattern", "sparse_matrix"]
+MODULES = [
+    "blocks",
+    "construct",
+    "elementwise",
+    "io",
+    "linalg",
+    "ops",
+    "pattern",
+    "reduce",
+    "sparse_matrix",
+    "structure",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

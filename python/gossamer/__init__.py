@@ -3,6 +3,7 @@
 
 from gossamer import _library as _library  # loads the C++ library: first
 from gossamer import _sizes as _sizes
+from gossamer import linalg
 from gossamer._library import cmake_prefix_path, show_config
 from gossamer.blocks import allclose, block_diag, diag, hstack, kron, vstack
 from gossamer.construct import (
@@ -16,6 +17,7 @@ from gossamer.construct import (
     random,
 )
 from gossamer.io import load_npz, read_mtx, save_npz, write_mtx
+from gossamer.linalg import SingularMatrixError
 from gossamer.ops import hadamard, matmul, sddmm, spadd, spgemm, spmm
 from gossamer.pattern import Pattern
 from gossamer.sparse_matrix import SparseMatrix
@@ -24,6 +26,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Pattern",
+    "SingularMatrixError",
     "SparseMatrix",
     "allclose",
     "block_diag",
@@ -40,6 +43,7 @@ __all__ = [
     "kron",
     "matmul",
     "load_npz",
+    "linalg",
     "poisson",
     "random",
     "read_mtx",

@@ -8,6 +8,7 @@
 #pragma once
 #include "elementwise.h"
 #include "io.h"
+#include "linalg.h"
 #include "ops.h"
 #include "pattern.h"
 #include "reduce.h"

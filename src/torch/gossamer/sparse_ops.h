@@ -42,9 +42,15 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> merge(TensorList A, T
 SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::optional<Pattern>& mask = {});
 
 // a b for any mix of dense and sparse.
-inline SparseMatrix matmul(const SparseMatrix& A, const SparseMatrix& B) { return spgemm(A, B); }
-inline Tensor matmul(const SparseMatrix& A, const Tensor& X) { return A.matmul(X); }
-inline Tensor matmul(const Tensor& X, const SparseMatrix& A) { return A.rmatmul(X); }
+inline SparseMatrix matmul(const SparseMatrix& A, const SparseMatrix& B) {
+  return spgemm(A, B);
+}
+inline Tensor matmul(const SparseMatrix& A, const Tensor& X) {
+  return A.matmul(X);
+}
+inline Tensor matmul(const Tensor& X, const SparseMatrix& A) {
+  return A.rmatmul(X);
+}
 
 // αA + βB on the union of the patterns; α and β may be tensors that want a gradient.
 SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Tensor& alpha, const Tensor& beta);
