@@ -24,11 +24,11 @@ struct Pattern::State {
   Kept<Merged> unions, intersections;
 
   template <class T, class Derive>
-  T keep(Kept<T>& kept, const std::shared_ptr<State>& other, const Derive& derive) {
+  T keep(Kept<T>& all, const std::shared_ptr<State>& other, const Derive& derive) {
     const std::lock_guard<std::mutex> lock(mutex);
-    std::erase_if(kept, [](const auto& item) { return item.second.first.expired(); });
-    auto found = kept.find(other.get());
-    if (found == kept.end()) found = kept.emplace(other.get(), std::pair{std::weak_ptr(other), derive()}).first;
+    std::erase_if(all, [](const auto& item) { return item.second.first.expired(); });
+    auto found = all.find(other.get());
+    if (found == all.end()) found = all.emplace(other.get(), std::pair{std::weak_ptr(other), derive()}).first;
     return found->second.second;
   }
   std::once_flag levelled[2];  // lower, upper
