@@ -14,7 +14,7 @@ import torch
 import gossamer as gs
 
 ROOT = Path(__file__).parent.parent
-MODULES = ["construct", "ops", "pattern", "sparse_matrix"]
+MODULES = ["blocks", "construct", "elementwise", "ops", "pattern", "reduce", "sparse_matrix", "structure"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -24,7 +24,7 @@ def test_docstrings(name: str) -> None:
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/structure.md"])
 def test_python_blocks(page: str) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert blocks

@@ -25,7 +25,9 @@ def matrices(draw: st.DrawFn, rows: int | None = None, cols: int | None = None) 
     places = sorted(draw(st.sets(st.integers(0, m * n - 1), max_size=30))) if m * n else []
     values = draw(st.lists(st.integers(-3, 3), min_size=len(places), max_size=len(places)))
     wide = draw(st.booleans())
-    A = gs.from_coo([p // n for p in places], [p % n for p in places], torch.tensor(values, dtype=torch.float64), (m, n))
+    A = gs.from_coo(
+        [p // n for p in places], [p % n for p in places], torch.tensor(values, dtype=torch.float64), (m, n)
+    )
     return A.to(index_dtype=torch.int64 if wide else torch.int32)
 
 
@@ -72,7 +74,10 @@ def test_indexing(A: gs.SparseMatrix, data: st.DataObject) -> None:
     rows, cols = data.draw(indices_of(A.shape[0])), data.draw(indices_of(A.shape[1]))
     D = A.to_dense().numpy()
     stored = A.map(torch.ones_like).to_dense().numpy()
-    as_numpy = [np.asarray(x, dtype=int) if isinstance(x, list) else x if isinstance(x, slice) else x.numpy() for x in (rows, cols)]
+    as_numpy = [
+        np.asarray(x, dtype=int) if isinstance(x, list) else x if isinstance(x, slice) else x.numpy()
+        for x in (rows, cols)
+    ]
 
     def same(B: gs.SparseMatrix, wanted: np.ndarray, entries: np.ndarray) -> None:
         gs.Pattern(B.indptr, B.indices, B.shape)
@@ -88,7 +93,9 @@ def test_indexing(A: gs.SparseMatrix, data: st.DataObject) -> None:
 
 
 @reproducible
-@given(matrices(5, 4), st.integers(-5, 4), st.integers(-4, 3), st.lists(st.tuples(st.integers(-5, 4), st.integers(-4, 3))))
+@given(
+    matrices(5, 4), st.integers(-5, 4), st.integers(-4, 3), st.lists(st.tuples(st.integers(-5, 4), st.integers(-4, 3)))
+)
 def test_entries(A: gs.SparseMatrix, i: int, j: int, pairs: list[tuple[int, int]]) -> None:
     D = A.to_dense()
     assert torch.equal(A[i, j], D[i, j])

@@ -66,9 +66,7 @@ def block_diag(matrices: Sequence[SparseMatrix]) -> SparseMatrix:
     return _stack("block_diag", matrices, True, True)
 
 
-def allclose(
-    A: SparseMatrix, B: SparseMatrix, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> bool:
+def allclose(A: SparseMatrix, B: SparseMatrix, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether |A - B| <= atol + rtol |B| everywhere, entries that are not stored being zeros. Patterns may differ.
 
     >>> gs.allclose(gs.eye(2), gs.from_dense(torch.eye(2) + 1e-9))
@@ -77,9 +75,7 @@ def allclose(
     A, B = _matrices("allclose", [A, B])
     if A.shape != B.shape:
         return False
-    return _ops.allclose(
-        A.pattern.tensors(), A.values, B.pattern.tensors(), B.values, A.shape, rtol, atol, equal_nan
-    )
+    return _ops.allclose(A.pattern.tensors(), A.values, B.pattern.tensors(), B.values, A.shape, rtol, atol, equal_nan)
 
 
 def _stack(op: str, matrices: Sequence[SparseMatrix], below: bool, beside: bool) -> SparseMatrix:
