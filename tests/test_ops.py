@@ -263,7 +263,7 @@ def test_nan_and_infinity_propagate(case: Case, device: torch.device) -> None:
     inputs = case.inputs(Make("square", device=device))
     at = tuple(t.detach() for t in leaves(inputs))
     host = tuple(t.cpu() for t in at)
-    for k, poison in [(k, poison) for k in range(len(at)) for poison in (torch.nan, torch.inf)]:
+    for k, poison in [(k, poison) for k in range(len(at)) for poison in case.poisons]:
         jacobian = torch.func.jacrev(dense_function(case, inputs), k)(*host)
         jacobian = jacobian.flatten(-host[k].dim()) if host[k].dim() else jacobian.unsqueeze(-1)
         most_read = int((jacobian != 0).reshape(-1, host[k].numel()).sum(0).argmax())

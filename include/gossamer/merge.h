@@ -38,15 +38,19 @@ void merge_count(const E& exec, const PatternView<I>& A, const PatternView<I>& B
   for (int64_t i = 0; i < A.rows; ++i) indptr[i + 1] += indptr[i];
 }
 
-// indices, from_A, from_B: indptr[rows] each.
+// indices, from_A, from_B: indptr[rows] each. to_A, to_B: nnz(A), nnz(B), the way back: entry a of A is entry to_A[a]
+// of the result, or -1.
 template <Host E, class I>
 void merge_fill(const E& exec, const PatternView<I>& A, const PatternView<I>& B, bool intersect, const I* indptr,
-                I* indices, I* from_A, I* from_B) {
+                I* indices, I* from_A, I* to_A, I* from_B, I* to_B) {
   for_each_row_range(exec, A, 2, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       I p = indptr[i];
       merge_row(A, B, i, [&](I column, I a, I b) {
-        if (intersect && (a < 0 || b < 0)) return;
+        const bool kept = !intersect || (a >= 0 && b >= 0);
+        if (a >= 0) to_A[a] = kept ? p : I{-1};
+        if (b >= 0) to_B[b] = kept ? p : I{-1};
+        if (!kept) return;
         indices[p] = column;
         from_A[p] = a;
         from_B[p] = b;
@@ -54,14 +58,6 @@ void merge_fill(const E& exec, const PatternView<I>& A, const PatternView<I>& B,
       });
     }
   });
-}
-
-// The way back: to[q] = the p with from[p] = q, or -1. n entries in `from`, m in `to`.
-template <class I>
-void invert(int64_t n, const I* from, int64_t m, I* to) {
-  std::fill(to, to + m, I{-1});
-  for (int64_t p = 0; p < n; ++p)
-    if (from[p] >= 0) to[from[p]] = static_cast<I>(p);
 }
 
 }  // namespace gossamer::kernels

@@ -21,22 +21,25 @@ Sum<T> value(const Csr<T, I>& A, int64_t p) {
   return static_cast<Sum<T>>(A.values[A.perm ? A.perm[p] : p]);
 }
 
+// row += a B[k, :], spread out.
+template <class T, class I>
+void add_row(Sum<T> a, const Csr<T, I>& B, int64_t k, Sum<T>* row) {
+  for (int64_t q = B.indptr[k]; q < B.indptr[k + 1]; ++q) row[B.indices[q]] += a * value(B, q);
+}
+
 // C = A B on C:  C[i, j] = Σ_k A[i, k] B[k, j].      O(Σ_{(i,k) in A} nnz(B[k, :]) + nnz(C))
-// Gustavson: row i of the product grows in a dense row; columns outside C are added, too, and cleared unread.
+// Gustavson: row i of the product grows in a dense row. Only C's columns of it are cleared before and read after; what
+// is added elsewhere is never looked at.
 template <Host E, class T, class I>
 void spgemm_nn(const E& exec, const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, T* values) {
   for_each_row_range(exec, C, 4, [&](int64_t begin, int64_t end) {
     std::vector<Sum<T>> row(C.cols);
     for (int64_t i = begin; i < end; ++i) {
-      if (C.indptr[i] == C.indptr[i + 1]) continue;
-      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
-        const Sum<T> a = value(A, p);
-        for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q)
-          row[B.indices[q]] += a * value(B, q);
-      }
-      for (int64_t r = C.indptr[i]; r < C.indptr[i + 1]; ++r) values[r] = static_cast<T>(row[C.indices[r]]);
-      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
-        for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q) row[B.indices[q]] = 0;
+      const int64_t first = C.indptr[i], last = C.indptr[i + 1];
+      if (first == last) continue;
+      for (int64_t r = first; r < last; ++r) row[C.indices[r]] = 0;
+      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) add_row(value(A, p), B, A.indices[p], row.data());
+      for (int64_t r = first; r < last; ++r) values[r] = static_cast<T>(row[C.indices[r]]);
     }
   });
 }
@@ -61,31 +64,26 @@ void spgemm_nt(const E& exec, const Csr<T, I>& A, const Csr<T, I>& B, const Patt
 }
 
 // C = Aᵀ B on C:  C[k, j] = Σ_i A[i, k] B[i, j]; At is Aᵀ (A's transposed pattern, read through perm).
-// For each i that column k of A names, row i of B meets row k of C: whichever way is shorter, all of B's row against
+// For each i that column k of A names, row i of B meets row k of C: whichever way is shorter, all of B's row added to
 // the spread-out row of C, or each column of C looked up in B's row. Both add in the order of i.
 template <Host E, class T, class I>
 void spgemm_tn(const E& exec, const Csr<T, I>& At, const Csr<T, I>& B, const PatternView<I>& C, T* values) {
   for_each_row_range(exec, C, 4, [&](int64_t begin, int64_t end) {
     std::vector<Sum<T>> row(C.cols);
-    std::vector<I> owner(C.cols, I{-1});  // the row of C that column j was last spread out for
     for (int64_t k = begin; k < end; ++k) {
       const int64_t first = C.indptr[k], last = C.indptr[k + 1];
       if (first == last) continue;
-      for (int64_t r = first; r < last; ++r) {
-        row[C.indices[r]] = 0;
-        owner[C.indices[r]] = static_cast<I>(k);
-      }
+      for (int64_t r = first; r < last; ++r) row[C.indices[r]] = 0;
       for (int64_t p = At.indptr[k]; p < At.indptr[k + 1]; ++p) {
         const int64_t i = At.indices[p], b = B.indptr[i], b_end = B.indptr[i + 1];
         const Sum<T> a = value(At, p);
         if (b_end - b <= 8 * (last - first)) {
-          for (int64_t q = b; q < b_end; ++q)
-            if (owner[B.indices[q]] == k) row[B.indices[q]] += a * value(B, q);
-        } else {
-          for (int64_t r = first; r < last; ++r) {
-            const I* found = std::lower_bound(B.indices + b, B.indices + b_end, C.indices[r]);
-            if (found < B.indices + b_end && *found == C.indices[r]) row[*found] += a * value(B, found - B.indices);
-          }
+          add_row(a, B, i, row.data());
+          continue;
+        }
+        for (int64_t r = first; r < last; ++r) {
+          const I* found = std::lower_bound(B.indices + b, B.indices + b_end, C.indices[r]);
+          if (found < B.indices + b_end && *found == C.indices[r]) row[*found] += a * value(B, found - B.indices);
         }
       }
       for (int64_t r = first; r < last; ++r) values[r] = static_cast<T>(row[C.indices[r]]);

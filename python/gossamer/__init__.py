@@ -3,6 +3,7 @@
 
 from gossamer import _library as _library  # loads the C++ library: first
 from gossamer import _sizes as _sizes
+from gossamer import linalg
 from gossamer._library import cmake_prefix_path, show_config
 from gossamer.blocks import allclose, block_diag, diag, hstack, kron, vstack
 from gossamer.construct import (
@@ -15,7 +16,9 @@ from gossamer.construct import (
     poisson,
     random,
 )
-from gossamer.ops import hadamard, sddmm, spadd, spgemm, spmm
+from gossamer.io import load_npz, read_mtx, save_npz, write_mtx
+from gossamer.linalg import SingularMatrixError
+from gossamer.ops import hadamard, matmul, sddmm, spadd, spgemm, spmm
 from gossamer.pattern import Pattern
 from gossamer.sparse_matrix import SparseMatrix
 
@@ -23,6 +26,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Pattern",
+    "SingularMatrixError",
     "SparseMatrix",
     "allclose",
     "block_diag",
@@ -37,12 +41,18 @@ __all__ = [
     "hadamard",
     "hstack",
     "kron",
+    "matmul",
+    "load_npz",
+    "linalg",
     "poisson",
     "random",
+    "read_mtx",
+    "save_npz",
     "sddmm",
     "show_config",
     "spadd",
     "spgemm",
     "spmm",
     "vstack",
+    "write_mtx",
 ]

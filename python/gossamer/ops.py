@@ -93,8 +93,7 @@ def spadd(A: SparseMatrix, B: SparseMatrix, alpha: float | Tensor = 1.0, beta: f
     if A.pattern is B.pattern:
         return SparseMatrix._trusted(A.pattern, a + b)
     union = A.pattern.merge(B.pattern)
-    place = torch.ops.gossamer.place.default
-    return SparseMatrix._trusted(union.pattern, place(a, *union.A) + place(b, *union.B))
+    return SparseMatrix._trusted(union.pattern, torch.ops.gossamer.place_sum.default(a, *union.A, b, *union.B))
 
 
 def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
@@ -108,6 +107,21 @@ def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
     both = A.pattern.merge(B.pattern, intersect=True)
     place = torch.ops.gossamer.place.default
     return SparseMatrix._trusted(both.pattern, place(A.values, *both.A) * place(B.values, *both.B))
+
+
+def matmul(a: Tensor | SparseMatrix, b: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
+    """a b for any mix of dense and sparse: sparse times sparse is sparse, everything else is dense.
+
+    The gradients follow one rule for all four: swap, transpose, and mask to the pattern of a sparse operand
+    (docs/gradients.md).
+
+    >>> A, X = gs.poisson(2), torch.ones(2, 3)
+    >>> type(gs.matmul(A, A)).__name__, gs.matmul(A, X).shape, gs.matmul(X.T, A).shape
+    ('SparseMatrix', torch.Size([2, 3]), torch.Size([3, 2]))
+    """
+    if isinstance(a, SparseMatrix):
+        return spgemm(a, b) if isinstance(b, SparseMatrix) else spmm(a, b)
+    return b.__rmatmul__(a) if isinstance(b, SparseMatrix) else torch.matmul(a, b)
 
 
 def _scaled(values: Tensor, factor: float | Tensor) -> Tensor:

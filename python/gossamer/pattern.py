@@ -53,6 +53,7 @@ class Pattern:
         self._T: Pattern | None = None
         self._kept: dict[tuple[str, int], tuple[Any, Any]] = {}  # what was derived together with another pattern
         self._parts: dict[Hashable, Any] = {}  # what was derived from this pattern alone
+        self._levels: dict[bool, list[Tensor]] = {}
         if check and not torch.compiler.is_compiling():
             torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape)
 
@@ -113,6 +114,12 @@ class Pattern:
             kept = self._kept
             self._kept[key] = weakref.ref(other, lambda _: kept.pop(key, None)), derive()
         return self._kept[key][1]
+
+    def levels(self, upper: bool) -> list[Tensor]:
+        """``level_ptr`` and ``order`` of a triangle: the rows of a level need only earlier levels. Kept."""
+        if upper not in self._levels:
+            self._levels[upper] = list(torch.ops.gossamer.levels(self.indptr, self.indices, self.shape, upper))
+        return self._levels[upper]
 
     def tensors(self, with_transpose: bool = False) -> list[Tensor]:
         """As ops take it: with the transpose if it is at hand or asked for."""

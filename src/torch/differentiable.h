@@ -88,13 +88,14 @@ Tensor differentiable(const char* name, const variable_list& inputs, const Op& o
 }
 
 // The same for an op that is not linear: jvp(primals, tangents, output) gives the tangent in public ops, a tangent that
-// is undefined being zero. The vjp gets the output.
+// is undefined being zero. The vjp gets the output, if it is to be kept.
 template <class Op, class Jvp>
-Tensor differentiable(const char* name, const variable_list& inputs, const Op& op, Vjp vjp, const Jvp& jvp) {
+Tensor differentiable(const char* name, const variable_list& inputs, const Op& op, Vjp vjp, const Jvp& jvp,
+                      bool keep_output = true) {
   const auto [output, node] = recorded(name, inputs, op, std::move(vjp));
   const variable_list moving = tangents(inputs);
   if (!moving.empty()) set_tangent(output, jvp(primals(inputs), moving, output));
-  if (node) node->keep_output(output);  // with its tangent, which forward mode over reverse mode reads
+  if (node && keep_output) node->keep_output(output);  // with its tangent, which forward mode over reverse mode reads
   return output;
 }
 

@@ -36,11 +36,9 @@ Merged merge(TensorList list_A, TensorList list_B, at::IntArrayRef shape, bool i
     const int64_t nnz = ptr<I>(indptr)[shape[0]];
     const Tensor indices = at::empty({nnz}, options), from_A = at::empty({nnz}, options),
                  from_B = at::empty({nnz}, options);
-    kernels::merge_fill(TorchThreads{}, A.view<I>(), B.view<I>(), intersect, ptr<I>(indptr), mutable_ptr<I>(indices),
-                        mutable_ptr<I>(from_A), mutable_ptr<I>(from_B));
     const Tensor to_A = at::empty_like(indices_A), to_B = at::empty_like(indices_B);
-    kernels::invert(nnz, ptr<I>(from_A), to_A.numel(), mutable_ptr<I>(to_A));
-    kernels::invert(nnz, ptr<I>(from_B), to_B.numel(), mutable_ptr<I>(to_B));
+    kernels::merge_fill(TorchThreads{}, A.view<I>(), B.view<I>(), intersect, ptr<I>(indptr), mutable_ptr<I>(indices),
+                        mutable_ptr<I>(from_A), mutable_ptr<I>(to_A), mutable_ptr<I>(from_B), mutable_ptr<I>(to_B));
     result = {indptr.to(device), indices.to(device), from_A.to(device),
               to_A.to(device),   from_B.to(device),  to_B.to(device)};
   });

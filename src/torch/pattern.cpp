@@ -31,6 +31,8 @@ struct Pattern::State {
     if (found == kept.end()) found = kept.emplace(other.get(), std::pair{std::weak_ptr(other), derive()}).first;
     return found->second.second;
   }
+  std::once_flag levelled[2];  // lower, upper
+  std::vector<Tensor> levels[2];
 
   void transpose() {
     std::call_once(transposed, [this] {
@@ -69,6 +71,14 @@ Pattern Pattern::T() const {
 Tensor Pattern::transpose_perm() const {
   state_->transpose();
   return state_->perm_t;
+}
+
+std::vector<Tensor> Pattern::levels(bool upper) const {
+  std::call_once(state_->levelled[upper], [&] {
+    const auto [level_ptr, order] = ops::levels(indptr(), indices(), sym_shape(), upper);
+    state_->levels[upper] = {level_ptr, order};
+  });
+  return state_->levels[upper];
 }
 
 Pattern Pattern::to(at::Device device) const {

@@ -30,7 +30,7 @@ SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Tensor& a
   const Tensor a = ops::scale(A.values(), alpha), b = ops::scale(B.values(), beta);
   if (A.pattern().same_as(B.pattern())) return A.with_values(a + b);
   const auto both = A.pattern().merge(B.pattern());
-  return SparseMatrix(both.pattern, ops::place(a, both.from_A, both.to_A) + ops::place(b, both.from_B, both.to_B));
+  return SparseMatrix(both.pattern, ops::place_sum(a, both.from_A, both.to_A, b, both.from_B, both.to_B));
 }
 
 SparseMatrix operator+(const SparseMatrix& A, const SparseMatrix& B) {

@@ -64,6 +64,20 @@ class Make:
         values[:1] = 0
         return gs.SparseMatrix(pattern.indptr, pattern.indices, values, (rows, cols))
 
+    def dominant(self, n: int, *heads: int) -> gs.SparseMatrix:
+        """Square, with the diagonal and well-conditioned: each diagonal entry outweighs its row and its column.
+
+        Solvers take `make.dominant(make.m)`, so that every kind of shape has a square matrix for them.
+        """
+        mask = torch.rand(n, n, generator=self.generator) < self.density
+        mask |= torch.eye(n, dtype=torch.bool)
+        rows, cols = mask.nonzero().T
+        values = torch.rand(len(rows), *heads, generator=self.generator, dtype=torch.float64) - 0.5
+        values /= 1 + self.density * n
+        values[rows == cols] += 2
+        pattern = gs.from_coo(rows, cols, torch.ones(len(rows)), (n, n)).pattern.to(self.device, self.index_dtype)
+        return gs.SparseMatrix(pattern.indptr, pattern.indices, values.to(self.device, self.dtype), (n, n))
+
 
 @dataclass(frozen=True)
 class Case:
@@ -76,3 +90,4 @@ class Case:
     # How many entries the result has depends on the pattern's contents: torch.compile must be told that such ops may be
     # traced (capture_dynamic_output_shape_ops).
     sized_by_data: bool = False
+    poisons: tuple[float, ...] = (torch.nan, torch.inf)  # what must show in the result; a solver divides infinity away

@@ -7,6 +7,8 @@
 //   auto dA = A.grad();                    // on A's pattern
 #pragma once
 #include "elementwise.h"
+#include "io.h"
+#include "linalg.h"
 #include "ops.h"
 #include "pattern.h"
 #include "reduce.h"

@@ -25,6 +25,17 @@ Tensor spmm(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArr
 // U (rows, H, d), V (cols, H, d): values (nnz, H).
 Tensor sddmm(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape);
 
+// x with L x = b, or Lᵀ x = b if t, reading one triangle of L: solve_triangular in linalg.h. `levels`: as from
+// levels(), or {} for rows one after the other. values (nnz,) or (nnz, H); b as X of spmm.
+Tensor solve_triangular(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
+                        TensorList levels, bool upper, bool unit_diagonal, bool t);
+
+// Rows of a triangle that can be solved at once: {level_ptr (n + 1), order (n)}, see triangular.h.
+std::tuple<Tensor, Tensor> levels(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, bool upper);
+
+// values on the triangle, 0 off it (and on its diagonal if that is unit).
+Tensor keep_triangle(TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool upper, bool unit_diagonal);
+
 // The transpose of a pattern: {indptr_t, indices_t, perm_t}, entry q of Aᵀ being entry perm_t[q] of A.
 std::tuple<Tensor, Tensor, Tensor> transpose(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape);
 

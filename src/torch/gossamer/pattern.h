@@ -31,7 +31,8 @@ class Pattern {
 
   Tensor row_indices() const;  // the row of each entry, int64
   Pattern T() const;
-  Tensor transpose_perm() const;  // entry q of T() is entry transpose_perm()[q] of this
+  Tensor transpose_perm() const;                 // entry q of T() is entry transpose_perm()[q] of this
+  std::vector<Tensor> levels(bool upper) const;  // {level_ptr, order} of a triangle, kept
   Pattern to(at::Device device) const;
 
   // Derived together with another pattern, once, and kept here for as long as the other one lives.

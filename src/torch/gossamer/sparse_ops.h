@@ -23,6 +23,10 @@ std::tuple<Tensor, Tensor> spgemm_pattern(TensorList A, at::IntArrayRef shape_A,
 // values laid out on another pattern: out[p] = values[from[p]] or 0 where from[p] < 0; `to` is the way back.
 Tensor place(const Tensor& values, const Tensor& from, const Tensor& to);
 
+// place(a, from_a, to_a) + place(b, from_b, to_b), in one pass.
+Tensor place_sum(const Tensor& a, const Tensor& from_a, const Tensor& to_a, const Tensor& b, const Tensor& from_b,
+                 const Tensor& to_b);
+
 // Σ u v, and s u for a 0-dim s: their sums are bitwise the same for every thread count.
 Tensor dot(const Tensor& u, const Tensor& v);
 Tensor scale(const Tensor& u, const Tensor& s);
@@ -36,6 +40,17 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> merge(TensorList A, T
 
 // A B, on its own pattern or only on the entries of `mask`.
 SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::optional<Pattern>& mask = {});
+
+// a b for any mix of dense and sparse.
+inline SparseMatrix matmul(const SparseMatrix& A, const SparseMatrix& B) {
+  return spgemm(A, B);
+}
+inline Tensor matmul(const SparseMatrix& A, const Tensor& X) {
+  return A.matmul(X);
+}
+inline Tensor matmul(const Tensor& X, const SparseMatrix& A) {
+  return A.rmatmul(X);
+}
 
 // αA + βB on the union of the patterns; α and β may be tensors that want a gradient.
 SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Tensor& alpha, const Tensor& beta);

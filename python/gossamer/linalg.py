@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Solves with sparse matrices, differentiable in the matrix and in the right-hand side. The work is done in C++."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gossamer.sparse_matrix import SparseMatrix
+
+
+class SingularMatrixError(ValueError):
+    """A matrix that cannot be solved with; the message names the row, column or pivot."""
+
+
+def solve_triangular(
+    L: SparseMatrix, b: Tensor, upper: bool = False, unit_diagonal: bool = False, transpose: bool = False
+) -> Tensor:
+    """x with T x = b, or Tᵀ x = b, where T is the lower (or upper) triangle of L.
+
+    Entries of the other triangle are not read and get the gradient 0; so does the diagonal with ``unit_diagonal``,
+    where it counts as 1. A diagonal entry that is missing or zero raises SingularMatrixError and names the row.
+
+    Shapes: L (n, n) with values (nnz,): b (n,) or (n, k) gives the same. With values (nnz, H), H matrices on one
+    pattern: b (n, H) or (n, H, k).
+
+    Cost: O(nnz H k). The level sets of the triangle (rows that can be solved at once) are found by the first solve,
+    O(nnz), and kept with the pattern.
+
+    Gradient: db = T⁻ᵀ g, dL = -(db xᵀ) on the triangle (operands swapped if transposed).
+
+    >>> L = gs.from_dense(torch.tensor([[2.0, 0.0], [1.0, 4.0]]))
+    >>> gs.linalg.solve_triangular(L, torch.tensor([2.0, 9.0]))
+    tensor([1., 2.])
+    """
+    _check_operands("solve_triangular", "L", L, b)
+    differentiates = torch.is_grad_enabled() and (b.requires_grad or L.requires_grad)
+    tensors = L.pattern.tensors(transpose or differentiates)
+    levels = L.pattern.levels(upper) if L.shape[0] == L.shape[1] else []
+    op = torch.ops.gossamer.solve_triangular.default
+    return _solved(op, tensors, L.values, b, L.shape, levels, upper, unit_diagonal, transpose)
+
+
+def _check_operands(op: str, name: str, A: SparseMatrix, b: Tensor) -> None:
+    if not isinstance(A, SparseMatrix):
+        raise TypeError(f"{op}: {name} must be a SparseMatrix, not {type(A).__name__}")
+    if not isinstance(b, Tensor):
+        raise TypeError(f"{op}: b must be a torch.Tensor, not {type(b).__name__}")
+
+
+def _solved(op: Callable[..., Any], *args: Any) -> Any:
+    """op(*args), with a singular matrix raised as the type it has in C++."""
+    if torch.compiler.is_compiling():
+        return op(*args)
+    try:
+        return op(*args)
+    except ValueError as error:
+        if "the matrix is singular" in str(error):
+            raise SingularMatrixError(str(error)) from None
+        raise

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Solves. The matrices are square whatever the kind: m x m."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import gossamer as gs
+
+from .row import Case
+
+
+def triangular(upper: bool = False, unit_diagonal: bool = False, transpose: bool = False) -> dict[str, Any]:
+    """The three ways to say the same solve: the function, the dense formula, the raw op."""
+    how = {"upper": upper, "unit_diagonal": unit_diagonal, "transpose": transpose}
+
+    def op(L: gs.SparseMatrix, b: Tensor) -> Tensor:
+        return gs.linalg.solve_triangular(L, b, **how)
+
+    def dense(L: Tensor, b: Tensor) -> Tensor:
+        T = L.triu(int(unit_diagonal)) if upper else L.tril(-int(unit_diagonal))
+        T = T + torch.eye(len(L), dtype=L.dtype) * unit_diagonal
+        return torch.linalg.solve(T.T if transpose else T, b)
+
+    def raw(L: gs.SparseMatrix, b: Tensor) -> tuple[Any, tuple[Any, ...]]:
+        args = (L.pattern.tensors(True), L.values, b, list(L.shape), L.pattern.levels(upper), *how.values())
+        return torch.ops.gossamer.solve_triangular.default, args
+
+    return {"op": op, "dense": dense, "raw": raw, "poisons": (torch.nan,)}
+
+
+def with_vector(make: Any) -> tuple[Any, ...]:
+    return make.dominant(make.m), make.dense(make.m)
+
+
+def with_columns(width: int) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda make: (make.dominant(make.m), make.dense(make.m, width))
+
+
+def dense_heads(L: Tensor, b: Tensor) -> Tensor:
+    return torch.linalg.solve_triangular(L.movedim(2, 0).tril(), b.movedim(1, 0), upper=False).movedim(0, 1)
+
+
+CASES = [
+    Case("solve_lower", inputs=with_vector, **triangular()),
+    Case("solve_upper", inputs=with_vector, **triangular(upper=True)),
+    Case("solve_lower_transposed", inputs=with_columns(3), **triangular(transpose=True)),
+    Case("solve_upper_transposed", inputs=with_vector, **triangular(upper=True, transpose=True)),
+    Case("solve_unit_lower", inputs=with_columns(2), **triangular(unit_diagonal=True)),
+    Case("solve_unit_upper", inputs=with_vector, **triangular(upper=True, unit_diagonal=True, transpose=True)),
+    Case("solve_lower_many", inputs=with_columns(37), **triangular()),
+    Case(
+        "solve_lower_heads",
+        gs.linalg.solve_triangular,
+        dense_heads,
+        lambda make: (make.dominant(make.m, 3), make.dense(make.m, 3, 2)),
+        triangular()["raw"],
+        poisons=(torch.nan,),
+    ),
+    Case(
+        "keep_triangle",
+        lambda L: L.with_values(torch.ops.gossamer.keep_triangle(L.pattern.tensors(), L.values, L.shape, True, False)),
+        lambda L: L.triu(),
+        lambda make: (make.dominant(make.m),),
+        timed=False,
+    ),
+]

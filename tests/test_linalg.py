@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Solves: what the case table does not ask. Mistakes, singular matrices, level sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import gossamer as gs
+from gossamer import SingularMatrixError
+
+f64 = torch.float64
+
+
+def ones(*size: int, dtype: torch.dtype = f64) -> torch.Tensor:
+    return torch.ones(size, dtype=dtype)
+
+
+def lower(dtype: torch.dtype = f64) -> gs.SparseMatrix:
+    """3 x 3, with entries above the diagonal, too."""
+    return gs.from_dense(torch.tensor([[2, 0, 5], [1, 4, 0], [0, 3, 8]], dtype=dtype))
+
+
+def without_diagonal() -> gs.SparseMatrix:
+    return gs.from_coo([0, 1, 2, 2], [0, 0, 1, 2], ones(4), (3, 3))
+
+
+def with_zero() -> gs.SparseMatrix:
+    return gs.from_coo([0, 1, 2, 2], [0, 1, 1, 2], torch.tensor([1.0, 2.0, 3.0, 0.0], dtype=f64), (3, 3))
+
+
+triangular = gs.linalg.solve_triangular
+
+MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (
+        lambda: triangular(without_diagonal(), ones(3)),
+        SingularMatrixError,
+        "solve_triangular: row 1 has no diagonal entry: the matrix is singular",
+    ),
+    (
+        lambda: triangular(without_diagonal(), ones(3, 40), upper=True, transpose=True),
+        SingularMatrixError,
+        "solve_triangular: row 1 has no diagonal entry: the matrix is singular",
+    ),
+    (
+        lambda: triangular(with_zero(), ones(3)),
+        SingularMatrixError,
+        "solve_triangular: row 2 has a zero on the diagonal: the matrix is singular",
+    ),
+    (
+        lambda: triangular(with_zero(), ones(3, 2), transpose=True),
+        SingularMatrixError,
+        "solve_triangular: row 2 has a zero on the diagonal: the matrix is singular",
+    ),
+    (
+        lambda: triangular(gs.from_dense(ones(2, 3)), ones(2)),
+        ValueError,
+        "solve_triangular: the matrix must be square, not 2 x 3",
+    ),
+    (lambda: triangular(lower(), ones(2)), ValueError, "solve_triangular: b has 2 rows but A has 3 rows"),
+    (
+        lambda: triangular(lower(), ones(3, 2, 2)),
+        ValueError,
+        "solve_triangular: b must be (n,) or (n, k), not (3, 2, 2)",
+    ),
+    (
+        lambda: triangular(lower().with_values(ones(6, 2)), ones(3, 4)),
+        ValueError,
+        "solve_triangular: values (6, 2) need b of shape (n, H) or (n, H, k), not (3, 4)",
+    ),
+    (
+        lambda: triangular(lower(), ones(3, dtype=torch.float32)),
+        TypeError,
+        "solve_triangular: b is Float but values is Double",
+    ),
+    (lambda: triangular(ones(3, 3), ones(3)), TypeError, "solve_triangular: L must be a SparseMatrix, not Tensor"),
+    (lambda: triangular(lower(), [1.0]), TypeError, "solve_triangular: b must be a torch.Tensor, not list"),
+    (
+        lambda: torch.ops.gossamer.solve_triangular(
+            lower().pattern.tensors(), lower().values, ones(3), (3, 3), gs.eye(2).pattern.levels(False)
+        ),
+        ValueError,
+        "solve_triangular: the levels are of another matrix",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), MISTAKES, ids=[m[2][:60] for m in MISTAKES])
+@pytest.mark.parametrize("inference", [False, True], ids=["normal", "inference"])
+def test_mistake_is_named(call: Callable[[], Any], error: type[Exception], message: str, inference: bool) -> None:
+    with torch.inference_mode(inference), pytest.raises(error) as caught:
+        call()
+    assert type(caught.value) is error
+    assert str(caught.value).split("\n")[0] == message
+
+
+def test_unit_diagonal_needs_none() -> None:
+    x = triangular(without_diagonal(), ones(3), unit_diagonal=True)
+    assert x.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_gradient_is_zero_off_the_triangle() -> None:
+    L = lower().requires_grad_()
+    triangular(L, ones(3)).sum().backward()
+    assert L.grad is not None
+    assert (L.grad.to_dense().triu(1) == 0).all()
+    L.values.grad = None
+    triangular(L, ones(3), unit_diagonal=True).sum().backward()
+    assert (L.grad.to_dense().triu(0) == 0).all()
+    assert L.grad.to_dense()[1, 0] != 0
+
+
+@pytest.mark.parametrize("width", [None, 1, 3])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_wide_levels_are_solved_at_once(width: int | None, transpose: bool) -> None:
+    """Two levels of 40 000 rows: split between threads, bitwise as one thread does it."""
+    n = 80_000
+    k = torch.arange(n)
+    rows, cols = torch.cat([k, k[n // 2 :]]), torch.cat([k, torch.randperm(n // 2)])
+    L = gs.from_coo(rows, cols, 1 + torch.rand(len(rows), dtype=f64), (n, n))
+    level_ptr, order = L.pattern.levels(upper=False)
+    assert level_ptr[:3].tolist() == [0, n // 2, n]
+    assert (level_ptr[2:] == n).all()
+    assert torch.equal(order.sort().values, k.int())
+    b = torch.randn(n, *([] if width is None else [width]), dtype=f64)
+    results = []
+    for threads in (1, 2, 3):
+        torch.set_num_threads(threads)
+        results.append(triangular(L, b, transpose=transpose))
+    assert all(torch.equal(x, results[0]) for x in results)
+    torch.testing.assert_close(gs.spmm(L, results[0], transpose=transpose), b)
+
+
+def test_levels_of_a_chain_are_single_rows() -> None:
+    P = gs.poisson(5).pattern
+    assert P.levels(upper=False)[0].tolist() == [0, 1, 2, 3, 4, 5]
+    assert P.levels(upper=False)[1].tolist() == [0, 1, 2, 3, 4]
+    assert P.levels(upper=True)[1].tolist() == [4, 3, 2, 1, 0]
+    assert P.levels(upper=True) is P.levels(upper=True)
+
+
+@pytest.mark.parametrize("tiny", [1e-310, 1e308])
+def test_extreme_diagonals_are_divided_by(tiny: float) -> None:
+    L = gs.from_coo([0, 1], [0, 1], torch.tensor([tiny, 1.0], dtype=f64), (2, 2))
+    b = torch.tensor([[tiny] * 5, [1.0] * 5], dtype=f64)
+    assert (triangular(L, b) == 1).all()
+    assert (triangular(L, b[:, 0].contiguous()) == 1).all()
