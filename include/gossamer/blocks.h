@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A matrix put together from blocks, and where its entries come from:
 //
-//   C[row + i, col + j] = A[i, j] for each block A at (row, col),        entry q of C is entry positions[q] of the
-//   blocks'
-//                                                                        values, laid end to end
+//   C[row + i, col + j] = A[i, j] for each block A at (row, col)
 //
+// Entry q of C is entry positions[q] of the blocks' values, laid end to end.
 // vstack moves `row`, hstack `col`, block_diag both. Blocks must not overlap, and those that share rows must come from
 // left to right: then columns come out sorted. O(rows of the blocks + entries). Serial: it runs once per list.
 #pragma once

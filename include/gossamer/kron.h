@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Kronecker product of two patterns, and which entries each of its entries is the product of:
 //
-//   K[i₁ m₂ + i₂, j₁ n₂ + j₂] = A[i₁, j₁] B[i₂, j₂],        entry q is A's from_A[q] times B's from_B[q];  O(nnz_A
-//   nnz_B)
+//   K[i₁ m₂ + i₂, j₁ n₂ + j₂] = A[i₁, j₁] B[i₂, j₂],        entry q is A's from_A[q] times B's from_B[q]
 //
-// B is m₂ × n₂. Columns come out sorted as they are visited. Serial: it runs once per pair of patterns.
+// B is m₂ × n₂. O(m₁ m₂ + nnz_A nnz_B). Columns come out sorted as they are visited. Serial: it runs once per pair of
+// patterns.
 #pragma once
 #include "csr.h"
 

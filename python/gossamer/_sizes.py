@@ -14,13 +14,11 @@ def _some(like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     return like.new_empty((torch.library.get_ctx().new_dynamic_size(),), dtype=dtype)
 
 
-@torch.library.register_fake("gossamer::band")
 def _band(indptr: Tensor, indices: Tensor, shape: Sequence[int], low: int, high: int) -> Gathered:
     entries = _some(indices)
     return torch.empty_like(indptr), entries, torch.empty_like(entries)
 
 
-@torch.library.register_fake("gossamer::submatrix")
 def _submatrix(
     indptr: Tensor, indices: Tensor, shape: Sequence[int], rows: Tensor | None, cols: Tensor | None
 ) -> Gathered:
@@ -29,7 +27,6 @@ def _submatrix(
     return indptr.new_empty((count + 1,)), entries, torch.empty_like(entries)
 
 
-@torch.library.register_fake("gossamer::entries")
 def _entries(
     indptr: Tensor, indices: Tensor, shape: Sequence[int], rows: Tensor, cols: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -37,7 +34,12 @@ def _entries(
     return which, torch.empty_like(which)
 
 
-@torch.library.register_fake("gossamer::axis_index")
 def _axis_index(index: Tensor, size: int, columns: bool) -> Tensor:
     host = torch.empty((), dtype=torch.int64)
     return _some(host) if index.dtype is torch.bool else host.new_empty(index.shape)
+
+
+torch.library.register_fake("gossamer::axis_index", _axis_index)
+torch.library.register_fake("gossamer::band", _band)
+torch.library.register_fake("gossamer::entries", _entries)
+torch.library.register_fake("gossamer::submatrix", _submatrix)

@@ -49,7 +49,7 @@ class Elementwise(OnPattern):
         """Each value to the power p > 0."""
         if not isinstance(p, Number):
             return NotImplemented
-        if not p > 0:  # type: ignore[operator]
+        if not p > 0:
             raise ValueError(f"pow: the exponent must be positive, not {p}: 0 ** p would not be 0")
         return self._trusted(self.pattern, self.values**p)
 
@@ -99,7 +99,7 @@ class Elementwise(OnPattern):
 
 
 def _times(values: Tensor, s: Any) -> Tensor:
-    """The gradient of one number is a sum over all entries: ``scale`` makes it in an order that threads do not change."""
+    """The gradient of one number is a sum over all entries: ``scale`` makes it in one order, whatever the threads."""
     if isinstance(s, Tensor) and s.dim() == 0 and values.is_floating_point():
         return torch.ops.gossamer.scale(values, s.to(values.dtype))
     return values * s

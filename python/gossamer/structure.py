@@ -74,16 +74,19 @@ class Structure(OnPattern):
     def __getitem__(self, key: Any) -> Any:
         """Rows, columns and entries, by integers, slices, index arrays (repeated and unsorted too) and masks.
 
-        ``A[i, j]`` is a 0-dim tensor, 0 if it is not stored; ``A[rows, cols]`` with two index arrays is the dense vector
-        of A[rows[k], cols[k]], as in NumPy. Everything else is a SparseMatrix: ``A[i]`` is 1 x n, ``A[:, j]`` is m x 1,
-        ``A[rows]``, ``A[:, cols]``, ``A[a:b, c:d]``, and ``A[rows[:, None], cols]`` all rows with all columns.
+        ``A[i, j]`` is a 0-dim tensor, 0 if it is not stored; ``A[rows, cols]`` with two index arrays is the dense
+        vector of A[rows[k], cols[k]], as in NumPy. Everything else is a SparseMatrix: ``A[i]`` is 1 x n, ``A[:, j]``
+        is m x 1, ``A[rows]``, ``A[:, cols]``, ``A[a:b, c:d]``, and ``A[rows[:, None], cols]`` all rows by all columns.
 
         >>> A = gs.poisson(3)
         >>> A[0, 1], A[[2, 0], 1:].to_dense()
         (tensor(-1.), tensor([[-1.,  2.],
                 [-1.,  0.]]))
         """
-        rows, cols = key if isinstance(key, tuple) else (key, slice(None))
+        axes = key if isinstance(key, tuple) else (key,)
+        if len(axes) > 2:
+            raise IndexError(f"index: a matrix has 2 axes, not {len(axes)}")
+        rows, cols = (*axes, slice(None), slice(None))[:2]
         m, n = self.pattern.shape
         r, c = _axis(rows, m, False), _axis(cols, n, True)
         if _is_integer(rows) and _is_integer(cols):
@@ -104,7 +107,9 @@ class Structure(OnPattern):
 
 
 def _is_integer(index: Any) -> bool:
-    return hasattr(index, "__index__") and not isinstance(index, bool) and getattr(index, "ndim", 0) == 0
+    if isinstance(index, (bool, slice)) or index is Ellipsis:
+        return False
+    return isinstance(index, int) or (hasattr(index, "__index__") and getattr(index, "ndim", 0) == 0)
 
 
 def _is_array(index: Any) -> bool:
@@ -123,9 +128,8 @@ def _axis(index: Any, size: int, columns: bool) -> Tensor | None:
     if isinstance(index, slice):
         if index == slice(None):
             return None
-        return (
-            torch.arange(size)[index] if (index.step or 1) > 0 else torch.tensor(range(size)[index], dtype=torch.int64)
-        )
+        start, stop, step = index.indices(size)
+        return torch.arange(len(range(start, stop, step))) * step + start
     if _is_integer(index):
         return _ops.axis_index(torch.tensor([int(index)]), size, columns)
     if index is None or isinstance(index, (bool, str, float)):

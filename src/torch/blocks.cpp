@@ -136,12 +136,15 @@ ops::Parts ops::stack(TensorList indptrs, TensorList indices, TensorList values,
                       shapes[0]);
     TORCH_CHECK_VALUE(values[k].sym_sizes().slice(1) == values[0].sym_sizes().slice(1), op, ": matrix ", k,
                       " has values ", shape_text(values[k]), " but matrix 0 has ", shape_text(values[0]));
-    check_same_dtype(op, "the values of a matrix", values[k], "matrix 0", values[0]);
+    check_same_dtype(op, ("matrix " + std::to_string(k)).c_str(), values[k], "matrix 0", values[0]);
     at.insert(at.end(), {below ? shape[0] : 0, beside ? shape[1] : 0});
     shape = {below ? shape[0] + rows : rows, beside ? shape[1] + cols : cols};
   }
   const auto [indptr, columns, positions] = blocks(indptrs, indices, at, shape);
-  return {indptr, columns, at::cat(values).index_select(0, positions)};
+  std::vector<Tensor> ends;  // as (nnz, 1 or H): of vectors, cat skips the empty ones, which vmap then trips over
+  for (const Tensor& v : values) ends.push_back(v.dim() == 1 ? v.unsqueeze(1) : v);
+  const Tensor gathered = at::cat(ends).index_select(0, positions);
+  return {indptr, columns, values[0].dim() == 1 ? gathered.squeeze(1) : gathered};
 }
 
 // v on diagonal k of the smallest square matrix that has it.

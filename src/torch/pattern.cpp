@@ -14,7 +14,7 @@ struct Pattern::State {
   std::once_flag transposed;
   Tensor indptr_t, indices_t, perm_t;
   std::recursive_mutex keeping;
-  std::map<std::string, std::any> kept;
+  std::map<std::string, std::any> parts;  // of this pattern alone
 
   // By the other pattern's address; an entry counts only while that pattern lives.
   template <class T>
@@ -109,8 +109,8 @@ std::vector<Tensor> Pattern::tensors(bool with_transpose) const {
 
 const std::any& Pattern::kept(const std::string& key, const std::function<std::any()>& make) const {
   const std::lock_guard lock(state_->keeping);
-  const auto found = state_->kept.find(key);
-  return found != state_->kept.end() ? found->second : state_->kept.emplace(key, make()).first->second;
+  const auto found = state_->parts.find(key);
+  return found != state_->parts.end() ? found->second : state_->parts.emplace(key, make()).first->second;
 }
 
 }  // namespace gossamer
