@@ -16,8 +16,6 @@ import pytest
 import scipy.io
 import scipy.sparse
 import torch
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
 import gossamer as gs
 
@@ -238,77 +236,6 @@ def test_gzip_by_content(tmp_path: Path) -> None:
         gs.read_mtx(text_file(tmp_path, bytes(damaged), "c.mtx"))
 
 
-FAULTS = [
-    ("", 1, "the file is empty"),
-    ("2 2 1\n1 1 1\n", 1, "a MatrixMarket file begins with '%%MatrixMarket matrix', format, field and symmetry"),
-    ("%%MatrixMarket matrix coordinate real\n", 1, "a MatrixMarket file begins with"),
-    ("%%MatrixMarket matrix coordinate real general more\n", 1, "a MatrixMarket file begins with"),
-    ("%%MatrixMurket matrix coordinate real general\n", 1, "the first word is '%%MatrixMurket', not one of"),
-    ("%%MatrixMarket vector coordinate real general\n", 1, "the object is 'vector', not one of matrix"),
-    ("%%MatrixMarket matrix sparse real general\n", 1, "the format is 'sparse', not one of coordinate, array"),
-    ("%%MatrixMarket matrix coordinate float general\n", 1, "the field is 'float', not one of real, integer,"),
-    ("%%MatrixMarket matrix coordinate real odd\n", 1, "the symmetry is 'odd', not one of general, symmetric,"),
-    ("%%MatrixMarket matrix array pattern general\n", 1, "an array file cannot have the field pattern"),
-    ("%%MatrixMarket matrix coordinate real hermitian\n", 1, "a hermitian file must have the field complex"),
-    ("%%MatrixMarket matrix coordinate pattern skew-symmetric\n", 1, "a pattern has no values to negate"),
-    (BANNER, 2, "the file ends before its size line"),
-    (BANNER + "% only\n\n", 4, "the file ends before its size line"),
-    (BANNER + "2 2\n", 2, "the number of entries is missing"),
-    (BANNER + "2 -2 1\n", 2, "the number of columns is '-2', not a size"),
-    (BANNER + "2 2.0 1\n", 2, "the number of columns is '2.0', not a size"),
-    (BANNER + "99999999999999999999 2 1\n", 2, "the number of rows is too large: '99999999999999999999'"),
-    (BANNER + "2 2 1 1\n", 2, "the size line has '1' after its last number"),
-    (BANNER + "2 2 2\n1 1 1\n", 3, "the file ends after 1 of 2 entries"),
-    (BANNER + "2 2 9000000000000000000\n1 1 1\n", 3, "the file ends after 1 of 9000000000000000000 entries"),
-    (BANNER + "2 2 1\n1 1 1\n% more\n2 2 2\n", 5, "there are more than the announced 1 entries"),
-    (BANNER + "9000000000000000000 2 1\n1 1 1\n", 2, "9000000000000000000 rows for 1 entries are too many"),
-    (BANNER + "1000000000 2 1\n1 1 1\n", 2, "1000000000 rows for 1 entries are too many for a CSR matrix"),
-    (BANNER + "5 8 1\n\n1 9 1\n", 4, "column 9 is outside the 8 columns"),
-    (BANNER + "5 8 1\n6 8 1\n", 3, "row 6 is outside the 5 rows"),
-    (BANNER + "5 8 1\n0 8 1\n", 3, "row 0 is outside the 5 rows"),
-    (BANNER + "5 8 1\n-1 8 1\n", 3, "row -1 is outside the 5 rows"),
-    (BANNER + "5 8 1\n1 99999999999999999999999999 1\n", 3, "column '999999999999999999999999…' is outside"),
-    (BANNER + "5 8 1\n1 18446744073709551617 1\n", 3, "column 18446744073709551617 is outside the 8 columns"),
-    (BANNER + "5 8 1\n1\n", 3, "the column is missing"),
-    (BANNER + "5 8 1\n1 1.0 1\n", 3, "the column is '1.0', not a whole number"),
-    (BANNER + "5 8 1\n1 1\n", 3, "a value is missing"),
-    (BANNER + "5 8 1\n1 1 x\n", 3, "'x' is not a number"),
-    (BANNER + "5 8 1\n1 1 1.0D0\n", 3, "'1.0D0' is not a number"),
-    (BANNER + "5 8 1\n1 1 +-1\n", 3, "'+-1' is not a number"),
-    (BANNER + "5 8 1\n1 1 0x10\n", 3, "'0x10' is not a number"),
-    (BANNER + "5 8 1\n1 1 1e400\n", 3, "'1e400' is too large for float64"),
-    (BANNER + "5 8 1\n1 1 -1e400\n", 3, "'-1e400' is too large for float64"),
-    (BANNER + "5 8 1\n1 1 1" + "0" * 400 + "e-10\n", 3, "is too large for float64"),
-    (BANNER + "5 8 1\n1 1 1 1\n", 3, "'1' follows the last number of the entry"),
-    (BANNER + "5 8 1\r1 1 1\r", 2, "the size line has '1' after its last number"),
-    (BANNER.encode() + b"5 8 1\n1 1 \xff\xfe\x00\x1b\n", 3, "'????' is not a number"),
-    (BANNER.replace("real", "integer") + "5 8 1\n1 1 1.5\n", 3, "'1.5' is not a whole number"),
-    (BANNER.replace("real", "integer") + "5 8 1\n1 1 9223372036854775808\n", 3, "is too large for int64"),
-    (BANNER.replace("real", "complex") + "5 8 1\n1 1 1.5\n", 3, "a value is missing"),
-    (BANNER.replace("real", "pattern") + "5 8 1\n1 1 1.5\n", 3, "'1.5' follows the last number of the entry"),
-    (BANNER.replace("general", "symmetric") + "5 8 1\n1 1 1\n", 2, "a symmetric matrix is square, not 5 x 8"),
-    (BANNER.replace("general", "symmetric") + "5 5 1\n1 2 1\n", 3, "entry (1, 2) is above the diagonal, but a sym"),
-    (BANNER.replace("general", "skew-symmetric") + "5 5 1\n2 2 1\n", 3, "entry (2, 2) is on the diagonal of a skew"),
-    (BANNER.replace("real general", "complex hermitian") + "5 5 1\n2 2 1 1\n", 3, "entry (2, 2) is on the diagonal"),
-    (BANNER.replace("coordinate", "array") + "2 2\n1\n2\n3\n", 5, "the file ends after 3 of 4 entries"),
-    (BANNER.replace("coordinate", "array") + "2 1\n1 2\n\n3\n", 3, "'2' follows the last number of the entry"),
-    (BANNER.replace("coordinate", "array") + "9000000000 9000000000\n1\n", 2, "the array is too large"),
-    (BANNER.replace("coordinate", "array") + "1000000 1000000\n1\n", 3, "the file ends after 1 of 1000000000000"),
-]
-
-
-@pytest.mark.parametrize("inference", [False, True])
-@pytest.mark.parametrize(("text", "line", "message"), FAULTS, ids=range(len(FAULTS)))
-def test_faults_are_named_with_their_line(
-    tmp_path: Path, text: str | bytes, line: int, message: str, inference: bool
-) -> None:
-    path = text_file(tmp_path, text)
-    with torch.inference_mode(inference), pytest.raises(ValueError) as caught:  # noqa: PT011
-        gs.read_mtx(path)
-    assert str(caught.value).startswith(f"{path}:{line}: ")
-    assert message in str(caught.value)
-
-
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     A = gs.eye(2)
     os.mkfifo(tmp_path / "pipe")
@@ -358,33 +285,6 @@ def test_bad_arguments(tmp_path: Path) -> None:
     gs.write_mtx(path, A.to(torch.complex64))
     with pytest.raises(TypeError, match=r"is complex, which does not fit Float"):
         gs.read_mtx(path, dtype=torch.float32)
-
-
-VALID = [
-    BANNER + "% c\n4 5 3\n1 2 3.5\n4 5 -1e3\n2 2 0\n",
-    "%%MatrixMarket matrix coordinate integer symmetric\n3 3 3\n1 1 5\n3 1 -2\n3 2 7\n",
-    "%%MatrixMarket matrix coordinate complex general\n3 2 2\n1 1 5 1\n3 2 -2 .5\n",
-    "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n",
-]
-
-
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_mutations_raise_or_read_as_scipy_reads(tmp_path: Path, data: st.DataObject) -> None:
-    text = bytearray(data.draw(st.sampled_from(VALID)).encode())
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(text) - 1)) if text else 0
-        end = at + data.draw(st.integers(0, 4))
-        text[at:end] = data.draw(
-            st.sampled_from([b"", b" ", b"\n", b"\r\n", b"%", b"0", b"9", b"-", b".", b"e", b"\xff"])
-        )
-    path = text_file(tmp_path, bytes(text))
-    try:
-        A = gs.read_mtx(path)
-    except ValueError as error:
-        assert str(error).startswith(f"{path}:")  # noqa: PT017
-        return
-    same(A, scipy_reads(path))
 
 
 @pytest.mark.parametrize("name", ["a.mtx", "a.mtx.gz", "a.npz"])
@@ -446,72 +346,3 @@ def test_a_lying_header_allocates_nothing(tmp_path: Path) -> None:
             assert A.indices.dtype is torch.int64
             assert A.shape == (5, 10**12)
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**16  # KB
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.int64, np.int8, np.bool_])
-def test_npz_both_ways(tmp_path: Path, dtype: type) -> None:
-    S = scipy.sparse.random_array((20, 30), density=0.2, rng=np.random.default_rng(0)).tocsr()
-    S.data = (100 * S.data).astype(np.int64).astype(dtype)
-    A = gs.from_scipy(S)
-    gs.save_npz(tmp_path / "ours", A)  # .npz is added, as SciPy does
-    back = scipy.sparse.load_npz(tmp_path / "ours.npz")
-    assert isinstance(back, scipy.sparse.csr_array)
-    assert back.dtype == S.dtype
-    same(A, back)
-    for format in ["csr", "csc", "coo"]:
-        for matrix in [S.asformat(format), scipy.sparse.csr_matrix(S).asformat(format)]:
-            scipy.sparse.save_npz(tmp_path / "theirs.npz", matrix)
-            B = gs.load_npz(tmp_path / "theirs.npz")
-            same_matrix(A, B)
-
-
-def test_npz_unsorted_and_repeated(tmp_path: Path) -> None:
-    S = scipy.sparse.csr_array((np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), np.array([0, 3, 3])), shape=(2, 3))
-    scipy.sparse.save_npz(tmp_path / "a.npz", S)
-    A = gs.load_npz(tmp_path / "a.npz")
-    assert A.to_dense().tolist() == [[2.0, 0.0, 5.0], [0.0, 0.0, 0.0]]
-    assert A.nnz == 2
-
-
-def test_npz_faults(tmp_path: Path) -> None:
-    good = {"format": np.array(b"csr"), "shape": np.array([2, 3]), "data": np.ones(2)}
-    good |= {"indices": np.array([0, 2], np.int32), "indptr": np.array([0, 1, 2], np.int32)}
-    faults = {
-        "it has no array 'data'": {"data": None},
-        "its data is object of shape": None,
-        "its data is float64 of shape (2, 1)": {"data": np.ones((2, 1))},
-        "its indices is float64 of shape (2,)": {"indices": np.ones(2)},
-        "its shape is (2, 3, 4), not (rows, cols)": {"shape": np.array([2, 3, 4])},
-        "its format is 'bsr', not csr, csc or coo": {"format": np.array(b"bsr")},
-        "indptr has 3 entries but a matrix of 5 rows needs 6": {"shape": np.array([5, 3])},
-        "column 3 in row 1 is outside the 3 columns": {"indices": np.array([0, 3], np.int32)},
-        "indptr ends at 7 but there are 2 indices": {"indptr": np.array([0, 1, 7], np.int32)},
-        "indptr decreases": {"indptr": np.array([0, 3, 2], np.int32)},
-        "values has shape (5,) but the pattern has 2 entries": {"data": np.ones(5)},
-    }
-    path = tmp_path / "a.npz"
-    for message, change in faults.items():
-        arrays = good | (change or {"data": np.array([1, "x"], dtype=object)})
-        np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
-        with pytest.raises(ValueError) as caught:  # noqa: PT011
-            gs.load_npz(path)
-        assert str(caught.value).startswith(f"load_npz: {path}")
-        assert message in str(caught.value) or change is None
-    np.save(tmp_path / "b.npy", np.ones(3))
-    with pytest.raises(ValueError, match="it holds a single array"):
-        gs.load_npz(tmp_path / "b.npy")
-
-
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.integers(0, 2000), st.integers(0, 8), st.binary(max_size=8))
-@example(0, 0, b"")
-def test_npz_mutations_raise_or_read_well(tmp_path: Path, at: int, length: int, new: bytes) -> None:
-    gs.save_npz(tmp_path / "good.npz", gs.poisson(5, dtype=torch.float64), compressed=at % 2 == 0)
-    contents = bytearray((tmp_path / "good.npz").read_bytes())
-    at %= len(contents)
-    contents[at : at + length] = new
-    try:
-        A = gs.load_npz(text_file(tmp_path, bytes(contents), "a.npz"))
-    except ValueError:
-        return
-    gs.Pattern(A.indptr, A.indices, A.shape)

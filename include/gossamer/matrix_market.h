@@ -16,6 +16,7 @@
 // the banner; lines end with LF or CRLF.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <complex>
 #include <cstring>
 #include <limits>
@@ -157,7 +158,7 @@ inline Header read_header(std::string_view text) {
   const char* end = text.data() + text.size();
   const char* at = h.body;
   for (; at < end && !has_data(at); ++h.line) at = std::min(line_end(at, end) + 1, end);
-  if (at == end) throw Error(h.line, "the file ends before its size line");
+  if (at == end) throw Error(h.line - (text.back() != '\n'), "the file ends before its size line");
   const char* stop = line_end(at, end);
   h.rows = read_size(at, stop, h.line, "rows");
   h.cols = read_size(at, stop, h.line, "columns");
@@ -203,12 +204,24 @@ inline void check_count(const Header& h, const std::vector<Part>& parts, Count a
   throw Error(line, "there are more than the announced " + std::to_string(h.entries) + " entries");
 }
 
-// The body in parts of about equal length, one a thread. O(bytes).
+// f(k) for k = 0 … n-1, each taken by the next free thread: on a busy machine one of them may be slow.
+template <Host E, class F>
+void for_each_free(const E& exec, int64_t n, const F& f) {
+  const int64_t workers = std::clamp<int64_t>(n / 4, 1, std::max<int64_t>(exec.threads(), 1));
+  std::atomic<int64_t> next = 0;
+  const auto work = [&](int64_t) {
+    for (int64_t k = next++; k < n; k = next++) f(k);
+  };
+  if (workers == 1) return work(0);
+  exec.parallel_for(workers, work);
+}
+
+// The body in parts of about equal length. O(bytes).
 template <Host E>
 std::vector<Part> split(const E& exec, const Header& h, const char* end) {
-  constexpr int64_t worth_a_thread = 1 << 20;  // bytes: some milliseconds
+  constexpr int64_t part_size = 1 << 18;  // bytes: about a millisecond
   const int64_t size = end - h.body;
-  const int64_t n = std::clamp<int64_t>(size / worth_a_thread, 1, std::max<int64_t>(exec.threads(), 1));
+  const int64_t n = std::max<int64_t>(size / part_size, 1);
   std::vector<Part> parts(static_cast<size_t>(n));
   for (int64_t k = 0; k < n; ++k) {
     parts[k].begin = k == 0 ? h.body : parts[k - 1].end;
@@ -216,7 +229,7 @@ std::vector<Part> split(const E& exec, const Header& h, const char* end) {
     parts[k].end = k + 1 == n ? end : std::min(line_end(target, end) + 1, end);
   }
   std::vector<Count> counts(static_cast<size_t>(n));
-  exec.parallel_for(n, [&](int64_t k) { counts[k] = count(parts[k].begin, parts[k].end); });
+  for_each_free(exec, n, [&](int64_t k) { counts[k] = count(parts[k].begin, parts[k].end); });
   Count sum;
   for (int64_t k = 0; k < n; ++k) {
     parts[k].line = h.line + sum.lines;

@@ -32,8 +32,9 @@ def read_mtx(
     Symmetric, skew-symmetric and hermitian files are mirrored; duplicates are added; stored zeros stay stored. What is
     wrong with the contents raises ValueError with the name of the file and the number of the line.
 
-    >>> gs.write_mtx("/tmp/gossamer-doctest.mtx", gs.eye(2))
-    >>> gs.read_mtx("/tmp/gossamer-doctest.mtx")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gs.write_mtx(folder + "/eye.mtx", gs.eye(2))
+    ...     gs.read_mtx(folder + "/eye.mtx")
     SparseMatrix(2 x 2, nnz=2, float64, int32, cpu)
     """
     name = os.fspath(path)

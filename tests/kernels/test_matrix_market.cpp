@@ -117,6 +117,15 @@ TEST(MatrixMarket, TheExecutorDoesNotMatter) {
   }
 }
 
+// Columns descend, and come round again: the sums tell the order in which equal places were added.
+TEST(MatrixMarket, EqualPlacesAreAddedInTheOrderOfTheFile) {
+  constexpr int n = 40;
+  std::string text = "%%MatrixMarket matrix coordinate real general\n1 40 120\n";
+  for (const char* value : {" 1e17", " 3", " -1e17"})
+    for (int j = n; j > 0; --j) text += "1 " + std::to_string(j) + value + "\n";
+  EXPECT_EQ(read<double>(Serial{}, text).values, std::vector<double>(n, (1e17 + 3) - 1e17));
+}
+
 TEST(MatrixMarket, WrittenTextReadsBack) {
   const auto A = read<std::complex<double>>(
       Serial{}, "%%MatrixMarket matrix coordinate complex hermitian\n3 3 3\n1 1 0.1 0\n3 1 1e-300 2\n3 2 -4 .3\n");
