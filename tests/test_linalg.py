@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Solves: what the case table does not ask. Mistakes, singular matrices, level sets."""
+"""Solves: what the case table does not ask. Mistakes, singular matrices, level sets, real matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.io
 import torch
 
 import gossamer as gs
@@ -85,6 +87,49 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         ValueError,
         "solve_triangular: the levels are of another matrix",
     ),
+    (
+        lambda: gs.linalg.solve(gs.from_dense(torch.tensor([[1.0, 2.0], [2.0, 4.0]])), torch.ones(2)),
+        SingularMatrixError,
+        "factorize: no pivot for column 1: the matrix is singular",
+    ),
+    (
+        lambda: gs.linalg.factorize(gs.from_coo([0, 0, 2], [0, 1, 2], ones(3), (3, 3))),
+        SingularMatrixError,
+        "factorize: row 1 is zero: the matrix is singular",
+    ),
+    (
+        lambda: gs.linalg.factorize(gs.from_coo([0, 1, 2], [0, 0, 2], ones(3), (3, 3))),
+        SingularMatrixError,
+        "factorize: column 1 is zero: the matrix is singular",
+    ),
+    (
+        lambda: gs.linalg.factorize(gs.from_dense(ones(2, 3))),
+        ValueError,
+        "factorize: the matrix must be square, not 2 x 3",
+    ),
+    (
+        lambda: gs.linalg.factorize(lower().with_values(ones(6) * torch.inf)),
+        ValueError,
+        "factorize: the matrix has an entry that is not finite in row 0",
+    ),
+    (
+        lambda: gs.linalg.factorize(lower(), kind="qr"),
+        ValueError,
+        'factorize: kind must be "auto", "lu" or "cholesky", not "qr"',
+    ),
+    (
+        lambda: gs.linalg.factorize(lower(), kind="cholesky"),
+        ValueError,
+        'factorize: kind "cholesky" wants a symmetric matrix',
+    ),
+    (
+        lambda: gs.linalg.factorize(gs.from_dense(torch.tensor([[1.0, 2.0], [2.0, 1.0]])), kind="cholesky"),
+        ValueError,
+        "factorize: the matrix is not positive definite: the pivot of column 1 is not positive",
+    ),
+    (lambda: gs.linalg.factorize(ones(2, 2)), TypeError, "factorize: A must be a SparseMatrix, not Tensor"),
+    (lambda: gs.linalg.solve(lower(), ones(2)), ValueError, "factor_solve: b has 2 rows but A has 3 rows"),
+    (lambda: gs.linalg.solve(lower(), ones(3, 2, 2)), ValueError, "solve: b must be (n,) or (n, k), not (3, 2, 2)"),
 ]
 
 
@@ -148,3 +193,50 @@ def test_extreme_diagonals_are_divided_by(tiny: float) -> None:
     b = torch.tensor([[tiny] * 5, [1.0] * 5], dtype=f64)
     assert (triangular(L, b) == 1).all()
     assert (triangular(L, b[:, 0].contiguous()) == 1).all()
+
+
+def test_auto_falls_back_to_lu() -> None:
+    """Symmetric with a positive diagonal, but indefinite."""
+    A = gs.from_dense(torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=f64))
+    assert gs.linalg.solve(A, torch.tensor([4.0, 5.0], dtype=f64)).tolist() == pytest.approx([2.0, 1.0])
+
+
+def test_one_analysis_serves_all_matrices_of_a_pattern() -> None:
+    A = gs.poisson((5, 5), dtype=f64)
+    b = torch.randn(25, dtype=f64)
+    first = gs.linalg.factorize(A)
+    analysis = A.pattern.analysis()
+    second = gs.linalg.factorize(A.with_values(2 * A.values))
+    assert A.pattern.analysis() is analysis
+    torch.testing.assert_close(first.solve(b), 2 * second.solve(b))
+
+
+def test_a_factor_that_is_gone_is_an_error() -> None:
+    A = gs.poisson(3, dtype=f64)
+    handle = gs.linalg.factorize(A)._handle
+    copy = handle.clone()
+    del handle
+    with pytest.raises(RuntimeError, match="this factor is gone"):
+        torch.ops.gossamer.factor_solve(copy, A.pattern.tensors(), A.values, ones(3), A.shape)
+
+
+# Real, square and nonsingular; c-62 and cage10 fill in so much that Eigen's LU takes minutes.
+NONSINGULAR = ["494_bus", "bcsstk13", "bcsstk16", "fs_183_1", "memplus", "orani678", "sherman3", "west0479"]
+
+
+@pytest.mark.parametrize("name", NONSINGULAR)
+@pytest.mark.parametrize("transpose", [False, True])
+def test_backward_error_on_real_matrices(data: Path, name: str, transpose: bool) -> None:
+    A = gs.from_scipy(scipy.io.mmread(data / "matrices" / f"{name}.mtx")).to(f64)
+    b = torch.randn(A.shape[0], 2, dtype=f64, generator=torch.Generator().manual_seed(0))
+    x = gs.linalg.factorize(A).solve(b, transpose=transpose)
+    size = gs.spmm(A.with_values(A.values.abs()), torch.ones(len(b), dtype=f64), transpose=transpose).max()
+    residual = (gs.spmm(A, x, transpose=transpose) - b).abs().amax(0)
+    assert (residual <= 1e-12 * (size * x.abs().amax(0) + b.abs().amax(0))).all()
+
+
+@pytest.mark.parametrize("name", ["USAir97", "bcspwr10", "mbeacxc"])
+def test_singular_real_matrices_raise(data: Path, name: str) -> None:
+    A = gs.from_scipy(scipy.io.mmread(data / "matrices" / f"{name}.mtx")).to(f64)
+    with pytest.raises(SingularMatrixError):
+        gs.linalg.factorize(A)

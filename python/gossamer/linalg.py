@@ -44,6 +44,56 @@ def solve_triangular(
     return _solved(op, tensors, L.values, b, L.shape, levels, upper, unit_diagonal, transpose)
 
 
+class Factor:
+    """The factors of a square matrix, made by ``factorize``: solve with it and with its transpose any number of times.
+
+    Gradients flow to the matrix that was factored and to the right-hand sides. The matrix must not be changed in place.
+    """
+
+    def __init__(self, A: SparseMatrix, handle: Tensor) -> None:
+        self.A = A
+        self._handle = handle
+
+    def solve(self, b: Tensor, transpose: bool = False) -> Tensor:
+        """x with A x = b, or Aᵀ x = b; shapes as ``linalg.solve``."""
+        _check_operands("solve", "A", self.A, b)
+        A = self.A
+        op = torch.ops.gossamer.factor_solve.default
+        return _solved(op, self._handle, A.pattern.tensors(True), A.values, b, A.shape, transpose)
+
+
+def factorize(A: SparseMatrix, kind: str = "auto") -> Factor:
+    """Factor a square matrix once, to solve with it, with its transpose and through their gradients.
+
+    kind: "lu" (fill-reducing ordering, partial pivoting), "cholesky" (symmetric positive definite, else ValueError), or
+    "auto": Cholesky if A is symmetric with a positive diagonal and turns out positive definite, else LU. Rows and
+    columns are scaled by powers of two first. The analysis of the pattern is kept with it and serves all its matrices.
+
+    A matrix that is singular, to working precision, raises SingularMatrixError and names a row, a column or a pivot.
+
+    >>> factor = gs.linalg.factorize(gs.poisson(3))
+    >>> factor.solve(torch.tensor([1.0, 0.0, 0.0])), factor.solve(torch.tensor([0.0, 0.0, 4.0]), transpose=True)
+    (tensor([0.7500, 0.5000, 0.2500]), tensor([1., 2., 3.]))
+    """
+    if not isinstance(A, SparseMatrix):
+        raise TypeError(f"factorize: A must be a SparseMatrix, not {type(A).__name__}")
+    return Factor(A, _solved(torch.ops.gossamer.factorize.default, A.pattern.analysis(), A.values, kind))
+
+
+def solve(A: SparseMatrix, b: Tensor, kind: str = "auto") -> Tensor:
+    """x with A x = b, by a direct factorisation: ``factorize(A, kind).solve(b)``.
+
+    Shapes: A (n, n) with values (nnz,): b (n,) or (n, k) gives the same. With values (nnz, H), H matrices on one
+    pattern: b (n, H) or (n, H, k). float32 is factored and solved in float64 and rounded at the end.
+
+    Gradient: db = A⁻ᵀ g, dA = -(db xᵀ) on A's pattern, from the same factors.
+
+    >>> gs.linalg.solve(gs.poisson(3), torch.tensor([0.0, 0.0, 4.0]))
+    tensor([1., 2., 3.])
+    """
+    return factorize(A, kind).solve(b)
+
+
 def _check_operands(op: str, name: str, A: SparseMatrix, b: Tensor) -> None:
     if not isinstance(A, SparseMatrix):
         raise TypeError(f"{op}: {name} must be a SparseMatrix, not {type(A).__name__}")

@@ -54,6 +54,7 @@ class Pattern:
         self._kept: dict[tuple[str, int], tuple[Any, Any]] = {}  # what was derived together with another pattern
         self._parts: dict[Hashable, Any] = {}  # what was derived from this pattern alone
         self._levels: dict[bool, list[Tensor]] = {}
+        self._analysis: Tensor | None = None
         if check and not torch.compiler.is_compiling():
             torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape)
 
@@ -120,6 +121,12 @@ class Pattern:
         if upper not in self._levels:
             self._levels[upper] = list(torch.ops.gossamer.levels(self.indptr, self.indices, self.shape, upper))
         return self._levels[upper]
+
+    def analysis(self) -> Tensor:
+        """What a factorisation can know from the pattern alone, as a handle for torch.ops.gossamer.factorize. Kept."""
+        if self._analysis is None:
+            self._analysis = torch.ops.gossamer.analyze(self.tensors(True), self.shape)
+        return self._analysis
 
     def tensors(self, with_transpose: bool = False) -> list[Tensor]:
         """As ops take it: with the transpose if it is at hand or asked for."""

@@ -6,6 +6,7 @@
 #include <torch/library.h>
 #include <torch/version.h>
 
+#include "engine.h"
 #include "gossamer/ops.h"
 
 namespace gossamer {
@@ -15,7 +16,8 @@ std::string show_config() {
   const std::string threads = std::to_string(at::get_num_threads());
   return std::string("gossamer: ") + GOSSAMER_VERSION + "\nvector code: " + name(simd_level()) +
          "\nthreads: " + threads + " (torch's pool; torch.set_num_threads)" + "\ntorch: " TORCH_VERSION +
-         "\ncuda kernels: " + (&cuda_linked != nullptr ? "linked" : "not in this build") + "\nsolver engines: none yet";
+         "\ncuda kernels: " + (&cuda_linked != nullptr ? "linked" : "not in this build") +
+         "\nsolver engines: " + engine_names();
 }
 
 }  // namespace

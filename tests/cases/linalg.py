@@ -69,3 +69,54 @@ CASES = [
         timed=False,
     ),
 ]
+
+
+def raw_factor_solve(transpose: bool) -> Callable[..., tuple[Any, tuple[Any, ...]]]:
+    def raw(A: gs.SparseMatrix, b: Tensor) -> tuple[Any, tuple[Any, ...]]:
+        handle = gs.linalg.factorize(A)._handle
+        args = (handle, A.pattern.tensors(True), A.values, b, list(A.shape), transpose)
+        return torch.ops.gossamer.factor_solve.default, args
+
+    return raw
+
+
+def symmetric(make: Any) -> gs.SparseMatrix:
+    """(A + Aᵀ) / 2 of a dominant A: positive definite."""
+    dense = make.dominant(make.m).to("cpu").to_dense()
+    A = gs.from_dense((dense + dense.T) / 2)
+    return A.to(make.device, index_dtype=make.index_dtype)
+
+
+CASES += [
+    Case(
+        "solve",
+        gs.linalg.solve,
+        torch.linalg.solve,
+        with_vector,
+        raw_factor_solve(False),
+        poisons=(),
+    ),
+    Case(
+        "solve_transposed",
+        lambda A, b: gs.linalg.factorize(A, "lu").solve(b, transpose=True),
+        lambda A, b: torch.linalg.solve(A.T, b),
+        with_columns(3),
+        raw_factor_solve(True),
+        poisons=(),
+    ),
+    Case(
+        "solve_heads",
+        gs.linalg.solve,
+        lambda A, b: torch.linalg.solve(A.movedim(2, 0), b.movedim(1, 0)).movedim(0, 1),
+        lambda make: (make.dominant(make.m, 2), make.dense(make.m, 2, 3)),
+        poisons=(),
+    ),
+    Case(
+        "solve_symmetric",
+        gs.linalg.solve,
+        torch.linalg.solve,
+        lambda make: (symmetric(make), make.dense(make.m, 2)),
+        raw_factor_solve(False),
+        poisons=(),
+    ),
+]

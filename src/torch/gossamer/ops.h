@@ -30,6 +30,15 @@ Tensor sddmm(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRe
 Tensor solve_triangular(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
                         TensorList levels, bool upper, bool unit_diagonal, bool t);
 
+// The analysis of a square pattern for `factorize`, and the factors of matrices on it for `factor_solve`: handles,
+// int64 tensors that own what they stand for. kind: "auto", "lu" or "cholesky". A factor a head.
+Tensor analyze(TensorList pattern, SymIntArrayRef shape);
+Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind);
+
+// x with A x = b, or Aᵀ x = b if t, from the factor of A = (pattern, values). b as X of spmm.
+Tensor factor_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
+                    SymIntArrayRef shape, bool t);
+
 // Rows of a triangle that can be solved at once: {level_ptr (n + 1), order (n)}, see triangular.h.
 std::tuple<Tensor, Tensor> levels(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, bool upper);
 
