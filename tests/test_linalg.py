@@ -220,7 +220,7 @@ def test_a_factor_that_is_gone_is_an_error() -> None:
         torch.ops.gossamer.factor_solve(copy, A.pattern.tensors(), A.values, ones(3), A.shape)
 
 
-# Real, square and nonsingular; c-62 and cage10 fill in so much that Eigen's LU takes minutes.
+# Real, square and nonsingular; not c-62 (minutes, memory) and cage10 (a minute), which fill in too much for Eigen's LU.
 NONSINGULAR = ["494_bus", "bcsstk13", "bcsstk16", "fs_183_1", "memplus", "orani678", "sherman3", "west0479"]
 
 

@@ -2,6 +2,7 @@
 // Eigen's sparse LU and LDLᵀ: the engines that are always there. Eigen (MPL2) is headers only.
 #include <Eigen/SparseCholesky>
 #include <Eigen/SparseLU>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -32,33 +33,55 @@ int64_t original(const Permutation& permutation, int64_t place) {
   return -1;
 }
 
-class Lu final : public Factor, public Eigen::SparseLU<Matrix, Eigen::COLAMDOrdering<int>> {
+// AMD of A + Aᵀ. Eigen's own gives the inverse of what its LU takes (its Cholesky turns it round).
+struct SymmetricOrdering {
+  using PermutationType = Eigen::AMDOrdering<int>::PermutationType;
+  template <class M>
+  void operator()(const M& A, PermutationType& permutation) const {
+    PermutationType inverse;
+    Eigen::AMDOrdering<int>()(A, inverse);
+    permutation = inverse.inverse();
+  }
+};
+
+template <class Ordering>
+class Lu final : public Factor, public Eigen::SparseLU<Matrix, Ordering> {
+  using Base = Eigen::SparseLU<Matrix, Ordering>;
+  using Base::m_Lstore, Base::m_perm_c, Base::rows;
+
  public:
-  Lu() = default;
+  // A pivot on the diagonal is kept if no entry of its column is `1 / threshold` times larger. Below 1, the ordering is
+  // meant for pivots on the diagonal.
+  explicit Lu(double threshold) : threshold_(threshold) { Base::isSymmetric(threshold < 1); }
   // With the ordering of another matrix on the same pattern.
-  explicit Lu(const Lu& analysed) : Factor(), Eigen::SparseLU<Matrix, Eigen::COLAMDOrdering<int>>() {
+  Lu(const Lu& analysed) : Factor(), Base(), threshold_(analysed.threshold_) {
     m_perm_c = analysed.m_perm_c;
-    m_etree = analysed.m_etree;
-    m_analysisIsOk = true;
+    Base::m_etree = analysed.m_etree;
+    Base::m_analysisIsOk = true;
+    Base::setPivotThreshold(threshold_);
+    Base::isSymmetric(threshold_ < 1);
   }
   void solve(double* x, int64_t columns, bool t) const override {
     auto& self = const_cast<Lu&>(*this);  // transpose() is not const in Eigen 3.4, but changes nothing
     if (t)
-      solve_in_place(self.transpose(), rows(), x, columns);
+      solve_in_place(self.Base::transpose(), rows(), x, columns);
     else
-      solve_in_place(static_cast<const SparseLU&>(*this), rows(), x, columns);
+      solve_in_place(static_cast<const Base&>(*this), rows(), x, columns);
   }
   double pivot(int64_t k) const override {
-    for (SCMatrix::InnerIterator it(m_Lstore, m_perm_c.indices()(k)); it; ++it)
+    for (typename Base::SCMatrix::InnerIterator it(m_Lstore, m_perm_c.indices()(k)); it; ++it)
       if (it.index() == it.col()) return std::abs(it.value());
     return 0;
   }
   // The message ends in the number of the column, counted from one in Eigen's order.
   int64_t breakdown() const {
-    const std::string text = lastErrorMessage();
+    const std::string text = Base::lastErrorMessage();
     const size_t digits = text.find_last_not_of("0123456789") + 1;
     return digits < text.size() ? original(m_perm_c, std::atoll(text.c_str() + digits) - 1) : 0;
   }
+
+ private:
+  double threshold_;
 };
 
 class Ldlt final : public Factor, public Lower {
@@ -83,18 +106,19 @@ class Ldlt final : public Factor, public Lower {
   }
 };
 
+template <class Ordering>
 class LuAnalysis final : public Analysis {
  public:
-  explicit LuAnalysis(const SquareColumns& A) { analysed_.analyzePattern(copied(A)); }
+  LuAnalysis(const SquareColumns& A, double threshold) : analysed_(threshold) { analysed_.analyzePattern(copied(A)); }
   Factored factorize(const SquareColumns& A) const override {
-    auto factor = std::make_unique<Lu>(analysed_);
+    auto factor = std::make_unique<Lu<Ordering>>(analysed_);
     factor->factorize(copied(A));
     if (factor->info() != Eigen::Success) return {nullptr, factor->breakdown()};
     return {std::move(factor), -1};
   }
 
  private:
-  Lu analysed_;
+  Lu<Ordering> analysed_;
 };
 
 class LdltAnalysis final : public Analysis {
@@ -111,10 +135,25 @@ class LdltAnalysis final : public Analysis {
   Ldlt analysed_;
 };
 
+// Whether most entries have a partner across the diagonal, and the diagonal is there.
+bool nearly_symmetric(const SquareColumns& A) {
+  int64_t alone = 0, on_diagonal = 0;
+  for (int j = 0; j < A.n; ++j)
+    for (int q = A.ptr[j]; q < A.ptr[j + 1]; ++q) {
+      const int i = A.rows[q];
+      on_diagonal += i == j;
+      alone += !std::binary_search(A.rows + A.ptr[i], A.rows + A.ptr[i + 1], j);
+    }
+  return on_diagonal == A.n && 10 * alone <= 3 * static_cast<int64_t>(A.ptr[A.n]);
+}
+
 }  // namespace
 
+// A nearly symmetric pattern fills in least with an ordering of A + Aᵀ, if pivots stay on the diagonal where they can;
+// any other with an ordering of AᵀA, which holds for all pivots. Refinement makes up for the smaller pivots.
 std::unique_ptr<Analysis> analyze_lu(const SquareColumns& A) {
-  return std::make_unique<LuAnalysis>(A);
+  if (nearly_symmetric(A)) return std::make_unique<LuAnalysis<SymmetricOrdering>>(A, 0.01);
+  return std::make_unique<LuAnalysis<Eigen::COLAMDOrdering<int>>>(A, 1.0);
 }
 std::unique_ptr<Analysis> analyze_cholesky(const SquareColumns& A) {
   return std::make_unique<LdltAnalysis>(A);
