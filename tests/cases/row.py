@@ -86,7 +86,7 @@ class Case:
     dense: Callable[..., Tensor]
     inputs: Callable[[Make], tuple[Any, ...]]
     raw: Callable[..., tuple[Any, tuple[Any, ...]]] | None = None  # the op as the dispatcher knows it, for opcheck
-    timed: bool = True  # on the benchmark's large matrices
+    timed: bool = False  # on the benchmark's large matrices, where its inputs and its result must fit memory
     # How many entries the result has depends on the pattern's contents: torch.compile must be told that such ops may be
     # traced (capture_dynamic_output_shape_ops).
     sized_by_data: bool = False

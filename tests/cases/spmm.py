@@ -32,6 +32,7 @@ CASES = [
         lambda A, X: A @ X,
         lambda make: (make.matrix(make.m, make.n), make.dense(make.n, 5)),
         raw_spmm(False),
+        timed=True,
     ),
     Case(
         "spmv",
@@ -39,6 +40,7 @@ CASES = [
         lambda A, x: A @ x,
         lambda make: (make.matrix(make.m, make.n), make.dense(make.n)),
         raw_spmm(False),
+        timed=True,
     ),
     Case(
         "spmm_transposed",
@@ -46,12 +48,14 @@ CASES = [
         lambda A, X: A.T @ X,
         lambda make: (make.matrix(make.m, make.n), make.dense(make.m, 3)),
         raw_spmm(True),
+        timed=True,
     ),
     Case(
         "dense_times_sparse",
         torch.matmul,
         lambda X, A: X @ A,
         lambda make: (make.dense(4, make.m), make.matrix(make.m, make.n)),
+        timed=True,
     ),
     Case(
         "spmm_heads",
@@ -59,6 +63,7 @@ CASES = [
         lambda A, X: torch.einsum("mnh,nhd->mhd", A, X),
         lambda make: (make.matrix(make.m, make.n, 3), make.dense(make.n, 3, 2)),
         raw_spmm(False),
+        timed=True,
     ),
     Case(
         "spmm_vector_a_head",
@@ -66,6 +71,7 @@ CASES = [
         lambda A, X: torch.einsum("mnh,nh->mh", A, X),
         lambda make: (make.matrix(make.m, make.n, 3), make.dense(make.n, 3)),
         raw_spmm(False),
+        timed=True,
     ),
     Case(
         "spmm_heads_transposed",
@@ -73,6 +79,7 @@ CASES = [
         lambda A, X: torch.einsum("mnh,mhd->nhd", A, X),
         lambda make: (make.matrix(make.m, make.n, 2), make.dense(make.m, 2, 3)),
         raw_spmm(True),
+        timed=True,
     ),
     Case(
         "sddmm",
@@ -80,6 +87,7 @@ CASES = [
         lambda P, U, V: P * (U @ V.T),
         lambda make: (make.pattern(make.m, make.n), make.dense(make.m, 4), make.dense(make.n, 4)),
         raw_sddmm,
+        timed=True,
     ),
     Case(
         "sddmm_vectors",
@@ -87,6 +95,7 @@ CASES = [
         lambda P, u, v: P * torch.outer(u, v),
         lambda make: (make.pattern(make.m, make.n), make.dense(make.m), make.dense(make.n)),
         raw_sddmm,
+        timed=True,
     ),
     Case(
         "sddmm_heads",
@@ -94,7 +103,8 @@ CASES = [
         lambda P, U, V: P[..., None] * torch.einsum("mhd,nhd->mnh", U, V),
         lambda make: (make.pattern(make.m, make.n), make.dense(make.m, 2, 3), make.dense(make.n, 2, 3)),
         raw_sddmm,
+        timed=True,
     ),
-    Case("transpose", lambda A: A.T, lambda A: A.T, lambda make: (make.matrix(make.m, make.n),)),
-    Case("to_dense", lambda A: A.to_dense(), lambda A: A, lambda make: (make.matrix(make.m, make.n),), timed=False),
+    Case("transpose", lambda A: A.T, lambda A: A.T, lambda make: (make.matrix(make.m, make.n),), timed=True),
+    Case("to_dense", lambda A: A.to_dense(), lambda A: A, lambda make: (make.matrix(make.m, make.n),)),
 ]

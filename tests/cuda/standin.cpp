@@ -111,6 +111,7 @@ const Side host_side{c10::kCPU, DispatchKey::CPU, DispatchKey::SparseCPU, Dispat
 const Side cuda_side{cuda, DispatchKey::CUDA, DispatchKey::SparseCUDA, DispatchKey::SparseCsrCUDA};
 
 Tensor dense_twin(const Tensor& a, const Side& side) {
+  if (a._is_zerotensor()) return at::_efficientzerotensor(a.sizes(), a.options().device(side.device));
   c10::DataPtr bytes(
       const_cast<void*>(a.storage().data()), new Tensor(a), [](void* kept) { delete static_cast<Tensor*>(kept); },
       side.device);
@@ -121,7 +122,6 @@ Tensor dense_twin(const Tensor& a, const Side& side) {
   tensor->set_sizes_and_strides(a.sizes(), a.strides(), a.storage_offset());
   if (a.is_complex()) tensor->_set_conj(a.is_conj());
   tensor->_set_neg(a.is_neg());
-  if (a._is_zerotensor()) tensor->_set_zero(true);
   return twin;
 }
 
