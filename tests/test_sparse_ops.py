@@ -47,6 +47,16 @@ def test_symbolic_work_is_done_once_and_forgotten_with_the_other_pattern() -> No
     assert not A.pattern._kept
 
 
+def test_what_inference_mode_derives_can_be_trained_on() -> None:
+    A, B = matrix(6, 6), matrix(6, 6, seed=1)
+    with torch.inference_mode():
+        A.T, A @ B, A + B, A * B  # noqa: B018
+    A.requires_grad_()
+    for C in (A.T, A @ B, A + B, A * B):
+        C.values.sum().backward()
+    assert A.grad is not None
+
+
 def test_same_pattern_needs_no_maps() -> None:
     A = matrix(6, 6)
     B = A.with_values(A.values * 2)

@@ -9,6 +9,7 @@
 
 #include "csr.h"
 #include "gossamer/sparse_ops.h"
+#include "host.h"
 #include "launch.h"
 
 namespace gossamer {
@@ -17,6 +18,7 @@ namespace {
 using Merged = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 Merged merge(TensorList list_A, TensorList list_B, at::IntArrayRef shape, bool intersect) {
+  const KeptResults kept;
   const auto size = c10::fromIntArrayRefSlow(shape);
   const Tensor indptr_A = list_A[0].cpu(), indices_A = list_A[1].cpu();
   const Tensor indptr_B = list_B[0].cpu(), indices_B = list_B[1].cpu();

@@ -14,6 +14,7 @@
 #include "csr.h"
 #include "differentiable.h"
 #include "gossamer/sparse_ops.h"
+#include "host.h"
 #include "launch.h"
 
 namespace gossamer {
@@ -106,6 +107,7 @@ Tensor batched(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList
 
 std::tuple<Tensor, Tensor> pattern(TensorList list_A, at::IntArrayRef shape_A, TensorList list_B,
                                    at::IntArrayRef shape_B) {
+  const KeptResults kept;
   const Tensor indptr_A = list_A[0].cpu(), indices_A = list_A[1].cpu();
   const Tensor indptr_B = list_B[0].cpu(), indices_B = list_B[1].cpu();
   const auto sym_A = c10::fromIntArrayRefSlow(shape_A), sym_B = c10::fromIntArrayRefSlow(shape_B);

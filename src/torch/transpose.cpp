@@ -6,6 +6,7 @@
 #include <torch/library.h>
 
 #include "csr.h"
+#include "host.h"
 #include "launch.h"
 
 namespace gossamer {
@@ -15,6 +16,7 @@ constexpr const char* schema =
     "transpose(Tensor indptr, Tensor indices, SymInt[] shape) -> (Tensor indptr_t, Tensor indices_t, Tensor perm)";
 
 std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape) {
+  const KeptResults kept;
   const PatternTensors A = unpack("transpose", {indptr, indices}, shape, /*t=*/false);
   const auto options = indptr.options();
   const Tensor indptr_t = at::empty_symint({A.cols + 1}, options), indices_t = at::empty_symint({A.nnz()}, options),
