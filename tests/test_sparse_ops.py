@@ -50,7 +50,7 @@ def test_symbolic_work_is_done_once_and_forgotten_with_the_other_pattern() -> No
 def test_what_inference_mode_derives_can_be_trained_on() -> None:
     A, B = matrix(6, 6), matrix(6, 6, seed=1)
     with torch.inference_mode():
-        A.T, A @ B, A + B, A * B  # noqa: B018
+        A.T, A @ B, A + B, A * B
     A.requires_grad_()
     for C in (A.T, A @ B, A + B, A * B):
         C.values.sum().backward()
