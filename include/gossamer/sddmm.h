@@ -60,14 +60,14 @@ template <int lanes, bool far, class T, class I>
   }
 }
 
-// Vectors: values[p] = u[i] v[indices[p]].
+// Vectors: values[p] = 0 + u[i] v[indices[p]], a sum like the others, so that -0 becomes 0.
 template <class T, class I>
 void sddmm_vectors(const PatternView<I>& A, int64_t begin, int64_t end, const T* u, int64_t ldu, const T* v,
                    int64_t ldv, T* values) {
   for (int64_t i = begin; i < end; ++i) {
     const Sum<T> a = u[i * ldu];
     for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
-      values[p] = static_cast<T>(a * static_cast<Sum<T>>(v[A.indices[p] * ldv]));
+      values[p] = static_cast<T>(Sum<T>{0} + a * static_cast<Sum<T>>(v[A.indices[p] * ldv]));
   }
 }
 

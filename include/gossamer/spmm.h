@@ -13,7 +13,7 @@ namespace gossamer::kernels {
 
 // y[i] = Σ_p values[p] x[indices[p]] for the rows begin … end - 1.
 template <bool permuted, class T, class I>
-void spmv_rows(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, int64_t ldx, T* y) {
+void spmv_range(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, int64_t ldx, T* y) {
   int64_t p = A.indptr[begin];
   for (int64_t i = begin; i < end; ++i) {
     Sum<T> sum = 0;
@@ -81,7 +81,7 @@ void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t wi
   for_each_row_range(exec, A, A.heads * width, [&](int64_t begin, int64_t end) {
     if (begin == end) return;
     if (A.heads * width == 1)
-      return (A.perm ? spmv_rows<true, T, I> : spmv_rows<false, T, I>)(A, begin, end, X, ldx, Y);
+      return (A.perm ? spmv_range<true, T, I> : spmv_range<false, T, I>)(A, begin, end, X, ldx, Y);
     simd([&]<int bytes> {
       if (far)
         spmm_rows<bytes, true>(A, begin, end, X, ldx, width, Y);
