@@ -53,8 +53,6 @@ class Pattern:
         self._T: Pattern | None = None
         self._kept: dict[tuple[str, int], tuple[Any, Any]] = {}  # what was derived together with another pattern
         self._parts: dict[Hashable, Any] = {}  # what was derived from this pattern alone
-        self._levels: dict[bool, list[Tensor]] = {}
-        self._analysis: Tensor | None = None
         if check and not torch.compiler.is_compiling():
             torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape)
 
@@ -118,15 +116,12 @@ class Pattern:
 
     def levels(self, upper: bool) -> list[Tensor]:
         """``level_ptr`` and ``order`` of a triangle: the rows of a level need only earlier levels. Kept."""
-        if upper not in self._levels:
-            self._levels[upper] = list(torch.ops.gossamer.levels(self.indptr, self.indices, self.shape, upper))
-        return self._levels[upper]
+        levels = torch.ops.gossamer.levels
+        return self.keep(("levels", upper), lambda: list(levels(self.indptr, self.indices, self.shape, upper)))
 
     def analysis(self) -> Tensor:
         """What a factorisation can know from the pattern alone, as a handle for torch.ops.gossamer.factorize. Kept."""
-        if self._analysis is None:
-            self._analysis = torch.ops.gossamer.analyze(self.tensors(True), self.shape)
-        return self._analysis
+        return self.keep("analysis", lambda: torch.ops.gossamer.analyze(self.tensors(True), self.shape))
 
     def tensors(self, with_transpose: bool = False) -> list[Tensor]:
         """As ops take it: with the transpose if it is at hand or asked for."""
