@@ -50,6 +50,8 @@ def load(name: str, quick: bool = False) -> csr_array:
         A = poisson2d(50 if quick else 1000)
     elif name == "powerlaw":
         A = powerlaw(11, 2**15) if quick else powerlaw(18, 2**22)
+    elif name == "powerlaw16":
+        A = powerlaw(10, 2**13) if quick else powerlaw(16, 600_000)
     elif name == "tiny":
         A = tiny()
     elif Path(name).is_file():

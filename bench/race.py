@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import torch
 from numpy.typing import NDArray
 
@@ -28,9 +29,13 @@ def as_arrays(result: Any) -> list[NDArray[Any]]:
         return [array for part in result for array in as_arrays(part)]
     if isinstance(result, gs.SparseMatrix):
         result = result.values
+    if scipy.sparse.issparse(result):
+        return [scipy.sparse.csr_array(result).sorted_indices().data]
+    if isinstance(result, torch.Tensor) and result.layout == torch.sparse_csr:
+        parts = (t.detach().numpy() for t in (result.values(), result.col_indices(), result.crow_indices()))
+        return [scipy.sparse.csr_array(tuple(parts), shape=tuple(result.shape)).sorted_indices().data]
     if isinstance(result, torch.Tensor):
-        values = result.values() if result.layout == torch.sparse_csr else result
-        return [values.detach().numpy()]
+        return [result.detach().numpy()]
     return [np.asarray(result)]
 
 

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The union and the intersection of two patterns of one shape, row by row, and where their entries come from:
+// The union and the intersection of two patterns of one shape, row by row, and where the entries are:
 //
-//   entry p of the result is entry from_A[p] of A and entry from_B[p] of B, -1 where there is none
+//   union C ⊇ A, B:             entry a of A is entry at_A[a] of C, entry b of B is entry at_B[b] of C
+//   intersection C ⊆ A, B:      entry p of C is entry at_A[p] of A and entry at_B[p] of B
 //
 // O(rows + nnz(A) + nnz(B)). Two passes, because the number of entries is not known in advance: first `count`, then
-// `fill`. Symbolic: once per pair of patterns.
+// `fill`. Symbolic: once per pair of patterns. Which of two columns comes first cannot be predicted, so the loops do
+// not branch on it: they write where the next entry would go, and step if it went there.
 #pragma once
 #include "exec.h"
 
 namespace gossamer::kernels {
 
-// Calls f(column, a, b) for every column in row i of A or of B, ascending; a, b = the entry's position or -1.
+// Walks row i of both while neither is at its end: f(column, a, b, in_a, in_b). Then a and b are where it stopped.
 template <class I, class F>
-void merge_row(const PatternView<I>& A, const PatternView<I>& B, int64_t i, const F& f) {
-  I a = A.indptr[i], b = B.indptr[i];
+[[gnu::always_inline]] inline void merge_row(const PatternView<I>& A, const PatternView<I>& B, int64_t i, I& a, I& b,
+                                             const F& f) {
+  a = A.indptr[i];
+  b = B.indptr[i];
   const I end_a = A.indptr[i + 1], end_b = B.indptr[i + 1];
-  while (a < end_a || b < end_b) {
-    const bool in_a = a < end_a && (b == end_b || A.indices[a] <= B.indices[b]);
-    const bool in_b = b < end_b && (a == end_a || B.indices[b] <= A.indices[a]);
-    f(in_a ? A.indices[a] : B.indices[b], in_a ? a : I{-1}, in_b ? b : I{-1});
+  while (a < end_a && b < end_b) {
+    const I j = A.indices[a], k = B.indices[b];
+    const bool in_a = j <= k, in_b = k <= j;
+    f(in_a ? j : k, a, b, in_a, in_b);
     a += in_a;
     b += in_b;
   }
@@ -29,32 +33,47 @@ template <Host E, class I>
 void merge_count(const E& exec, const PatternView<I>& A, const PatternView<I>& B, bool intersect, I* indptr) {
   for_each_row_range(exec, A, 2, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      I count = 0;
-      merge_row(A, B, i, [&](I, I a, I b) { count += !intersect || (a >= 0 && b >= 0); });
-      indptr[i + 1] = count;
+      I a, b, both = 0;
+      merge_row(A, B, i, a, b, [&](I, I, I, bool in_a, bool in_b) { both += in_a & in_b; });
+      const I all = A.indptr[i + 1] - A.indptr[i] + B.indptr[i + 1] - B.indptr[i];
+      indptr[i + 1] = intersect ? both : all - both;
     }
   });
   indptr[0] = 0;
   for (int64_t i = 0; i < A.rows; ++i) indptr[i + 1] += indptr[i];
 }
 
-// indices, from_A, from_B: indptr[rows] each. to_A, to_B: nnz(A), nnz(B), the way back: entry a of A is entry to_A[a]
-// of the result, or -1.
+// indices: indptr[rows]. at_A, at_B: nnz(A), nnz(B).
 template <Host E, class I>
-void merge_fill(const E& exec, const PatternView<I>& A, const PatternView<I>& B, bool intersect, const I* indptr,
-                I* indices, I* from_A, I* to_A, I* from_B, I* to_B) {
+void union_fill(const E& exec, const PatternView<I>& A, const PatternView<I>& B, const I* indptr, I* indices, I* at_A,
+                I* at_B) {
   for_each_row_range(exec, A, 2, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      I p = indptr[i];
-      merge_row(A, B, i, [&](I column, I a, I b) {
-        const bool kept = !intersect || (a >= 0 && b >= 0);
-        if (a >= 0) to_A[a] = kept ? p : I{-1};
-        if (b >= 0) to_B[b] = kept ? p : I{-1};
-        if (!kept) return;
+      I a, b, p = indptr[i];
+      merge_row(A, B, i, a, b, [&](I column, I next_a, I next_b, bool, bool) {
         indices[p] = column;
-        from_A[p] = a;
-        from_B[p] = b;
-        ++p;
+        at_A[next_a] = at_B[next_b] = p++;  // the last one written is the right one: then the walk steps on
+      });
+      for (; a < A.indptr[i + 1]; ++a, ++p) indices[p] = A.indices[a], at_A[a] = p;
+      for (; b < B.indptr[i + 1]; ++b, ++p) indices[p] = B.indices[b], at_B[b] = p;
+    }
+  });
+}
+
+// indices, at_A, at_B: indptr[rows].
+template <Host E, class I>
+void intersection_fill(const E& exec, const PatternView<I>& A, const PatternView<I>& B, const I* indptr, I* indices,
+                       I* at_A, I* at_B) {
+  for_each_row_range(exec, A, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      I a, b, p = indptr[i];
+      const I last = indptr[i + 1];
+      merge_row(A, B, i, a, b, [&](I column, I next_a, I next_b, bool in_a, bool in_b) {
+        if (p == last) return;  // all found: there is no room to write on trial
+        indices[p] = column;
+        at_A[p] = next_a;
+        at_B[p] = next_b;
+        p += in_a & in_b;
       });
     }
   });

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Entries of one pattern laid out on another:
+// Entries moved between a pattern and a part of it. The map `at` ascends strictly: entry q of the part is entry at[q]
+// of the whole, which has n.
 //
-//   out[p, :] = values[from[p], :], or 0 where from[p] < 0        O(n · heads)
+//   pick:   part[q, :] = whole[at[q], :]
+//   place:  whole[at[q], :] = part[q, :], 0 elsewhere        the adjoint of pick, and pick is its adjoint
 //
-// One thread owns one entry of `out`. Sums of patterns, intersections and slices are made of this.
+// O(n · heads). One thread owns one entry of the result. Sums and entrywise products of matrices are made of this.
 #pragma once
 #include "exec.h"
 #include "half.h"
@@ -18,25 +20,41 @@ void for_each_entry_range(const E& exec, int64_t n, int64_t cost, const F& f) {
   exec.parallel_for(parts, [&](int64_t k) { f(n * k / parts, n * (k + 1) / parts); });
 }
 
+// The part of a matrix: `count` entries and where they are in the whole.
+template <class T, class I>
+struct Part {
+  int64_t count;
+  const I* at;
+  const T* values;
+};
+
 template <Host E, class T, class I>
-void place(const E& exec, int64_t n, const I* from, int64_t heads, const T* values, T* out) {
-  for_each_entry_range(exec, n, heads, [=](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p)
-      for (int64_t h = 0; h < heads; ++h) out[p * heads + h] = from[p] < 0 ? T{} : values[from[p] * heads + h];
+void pick(const E& exec, int64_t count, const I* at, int64_t heads, const T* whole, T* part) {
+  for_each_entry_range(exec, count, heads, [=](int64_t begin, int64_t end) {
+    if (heads == 1)
+      for (int64_t q = begin; q < end; ++q) part[q] = whole[at[q]];
+    else
+      for (int64_t q = begin; q < end; ++q) std::copy_n(whole + at[q] * heads, heads, part + q * heads);
   });
 }
 
-// The same for two at once, added: out = place(a, from_a) + place(b, from_b).
+// The sum of placed parts. A stretch of the whole at a time, which stays in the nearest cache between the parts.
 template <Host E, class T, class I>
-void place_sum(const E& exec, int64_t n, int64_t heads, const I* from_a, const T* a, const I* from_b, const T* b,
-               T* out) {
-  for_each_entry_range(exec, n, heads, [=](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p)
-      for (int64_t h = 0; h < heads; ++h) {
-        const Sum<T> x = from_a[p] < 0 ? T{} : a[from_a[p] * heads + h];
-        const Sum<T> y = from_b[p] < 0 ? T{} : b[from_b[p] * heads + h];
-        out[p * heads + h] = static_cast<T>(x + y);
+void place(const E& exec, int64_t n, int64_t heads, std::initializer_list<Part<T, I>> parts, T* whole) {
+  constexpr int64_t stretch = 2048;
+  for_each_entry_range(exec, n, heads, [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin; first < end; first += stretch) {
+      const int64_t last = std::min(first + stretch, end);
+      std::fill(whole + first * heads, whole + last * heads, T{});
+      for (const auto& [count, at, values] : parts) {
+        const int64_t q_end = std::lower_bound(at, at + count, static_cast<I>(last)) - at;
+        for (int64_t q = std::lower_bound(at, at + count, static_cast<I>(first)) - at; q < q_end; ++q)
+          for (int64_t h = 0; h < heads; ++h) {
+            T& to = whole[at[q] * heads + h];
+            to = static_cast<T>(static_cast<Sum<T>>(to) + static_cast<Sum<T>>(values[q * heads + h]));
+          }
       }
+    }
   });
 }
 

@@ -8,6 +8,7 @@
 // None forms more of the product than C holds. One thread owns one row of C and adds in one order: bitwise the same for
 // every thread count. The scratch is one dense row a thread.
 #pragma once
+#include <mutex>
 #include <vector>
 
 #include "exec.h"
@@ -91,22 +92,6 @@ void spgemm_tn(const E& exec, const Csr<T, I>& At, const Csr<T, I>& B, const Pat
   });
 }
 
-// The pattern of A B, in two passes, because its size is not known in advance: `count`, then `fill`.
-// O(Σ_{(i,k) in A} nnz(B[k, :])) each, and the rows are sorted. Symbolic: once per pair of patterns.
-
-// Calls f(j) once for every distinct column j of row i of A B. seen: B.cols entries, none of them i before.
-template <class I, class F>
-void for_each_column(const PatternView<I>& A, const PatternView<I>& B, int64_t i, std::vector<int64_t>& seen,
-                     const F& f) {
-  for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
-    for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q) {
-      const I j = B.indices[q];
-      if (seen[j] == i) continue;
-      seen[j] = i;
-      f(j);
-    }
-}
-
 // Before row i, the rows of A B take work[i] products: what the work is split by. rows + 1.
 template <class I>
 void spgemm_work(const PatternView<I>& A, const PatternView<I>& B, int64_t* work) {
@@ -118,35 +103,64 @@ void spgemm_work(const PatternView<I>& A, const PatternView<I>& B, int64_t* work
   }
 }
 
-// indptr of A B, int64 because it may not fit I: rows + 1.
-template <Host E, class I>
-void spgemm_count(const E& exec, const PatternView<I>& A, const PatternView<I>& B, const int64_t* work,
-                  int64_t* indptr) {
-  const PatternView<int64_t> products{A.rows, B.cols, work[A.rows], work, nullptr};
-  for_each_row_range(exec, products, 4, [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> seen(B.cols, -1);
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t count = 0;
-      for_each_column(A, B, i, seen, [&](I) { ++count; });
-      indptr[i + 1] = count;
+// The columns of consecutive rows of A B, from first_row on.
+template <class I>
+struct ProductRows {
+  int64_t first_row;
+  std::vector<I> indices;
+};
+
+// Appends the distinct columns of row i of A B, sorted. seen: B.cols entries, none of them i before.
+template <class I>
+void append_columns(const PatternView<I>& A, const PatternView<I>& B, int64_t i, std::vector<I>& seen,
+                    std::vector<I>& columns) {
+  const size_t first = columns.size();
+  const I mark = static_cast<I>(i);
+  for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+    for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q) {
+      const I j = B.indices[q];
+      if (seen[j] == mark) continue;
+      seen[j] = mark;
+      columns.push_back(j);
     }
+  const auto row = columns.begin() + static_cast<int64_t>(first);
+  if (std::is_sorted(row, columns.end())) return;
+  const auto [least, most] = std::minmax_element(row, columns.end());
+  if (*most - *least >= 8 * (columns.end() - row)) return std::sort(row, columns.end());
+  auto next = row;  // close together: reading the marks in order is quicker than sorting
+  for (I j = *least, end = *most; j <= end; ++j)
+    if (seen[j] == mark) *next++ = j;
+}
+
+// The pattern of A B, symbolic: once per pair of patterns. O(Σ_{(i,k) in A} nnz(B[k, :])), and the rows are sorted.
+// indptr: rows + 1, int64 because it may not fit I. The columns come in pieces, because their number is not known
+// before.
+template <Host E, class I>
+std::vector<ProductRows<I>> spgemm_pattern(const E& exec, const PatternView<I>& A, const PatternView<I>& B,
+                                           const int64_t* work, int64_t* indptr) {
+  const PatternView<int64_t> products{A.rows, B.cols, work[A.rows], work, nullptr};
+  std::vector<ProductRows<I>> pieces;
+  std::mutex adding;
+  for_each_row_range(exec, products, 4, [&](int64_t begin, int64_t end) {
+    std::vector<I> seen(B.cols, -1), columns;
+    for (int64_t i = begin; i < end; ++i) {
+      const size_t before = columns.size();
+      append_columns(A, B, i, seen, columns);
+      indptr[i + 1] = static_cast<int64_t>(columns.size() - before);
+    }
+    const std::lock_guard lock(adding);
+    pieces.push_back({begin, std::move(columns)});
   });
   indptr[0] = 0;
   for (int64_t i = 0; i < A.rows; ++i) indptr[i + 1] += indptr[i];
+  return pieces;
 }
 
-// indices: indptr[rows].
+// The pieces side by side. indices: indptr[rows].
 template <Host E, class I>
-void spgemm_fill(const E& exec, const PatternView<I>& A, const PatternView<I>& B, const int64_t* work,
-                 const int64_t* indptr, I* indices) {
-  const PatternView<int64_t> products{A.rows, B.cols, work[A.rows], work, nullptr};
-  for_each_row_range(exec, products, 4, [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> seen(B.cols, -1);
-    for (int64_t i = begin; i < end; ++i) {
-      I* next = indices + indptr[i];
-      for_each_column(A, B, i, seen, [&](I j) { *next++ = j; });
-      std::sort(indices + indptr[i], next);
-    }
+void join(const E& exec, const std::vector<ProductRows<I>>& pieces, const int64_t* indptr, I* indices) {
+  exec.parallel_for(static_cast<int64_t>(pieces.size()), [&](int64_t k) {
+    std::copy(pieces[k].indices.begin(), pieces[k].indices.end(), indices + indptr[pieces[k].first_row]);
   });
 }
 

@@ -23,6 +23,19 @@ void spmv_range(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, int6
   }
 }
 
+// y = Aᵀ x for the columns first … last - 1 of A: row after row of A adds to the y's that are its own. The values are
+// read where they lie, and y[j] grows in the order of the rows, as it does in a product with the transposed pattern.
+template <class T, class I>
+void spmv_scatter(const Csr<T, I>& A, int64_t first, int64_t last, const T* x, int64_t ldx, T* y) {
+  std::fill(y + first, y + last, T{0});
+  for (int64_t i = 0; i < A.rows; ++i) {
+    const I *p = A.indices + A.indptr[i], *end = A.indices + A.indptr[i + 1];
+    if (p == end || end[-1] < first) continue;
+    if (*p < first) p = std::lower_bound(p, end, static_cast<I>(first));
+    for (; p < end && *p < last; ++p) y[*p] += A.values[p - A.indices] * x[i * ldx];
+  }
+}
+
 // `vectors` registers of columns of one row of Y: Y[i, h, 0 : vectors · lanes]. X and y point at their first column.
 template <int lanes, int vectors, bool far, class T, class I>
 [[gnu::always_inline]] inline void spmm_tile(const Csr<T, I>& A, int64_t i, int64_t h, const T* X, int64_t ldx, T* y) {
@@ -89,6 +102,12 @@ void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t wi
         spmm_rows<bytes, false>(A, begin, end, X, ldx, width, Y);
     });
   });
+}
+
+// y = Aᵀ x: one matrix, one vector, A large. At: the transposed pattern, which tells how to split the columns.
+template <Host E, class T, class I>
+void spmv_transposed(const E& exec, const Csr<T, I>& A, const PatternView<I>& At, const T* x, int64_t ldx, T* y) {
+  for_each_row_range(exec, At, 1, [&](int64_t first, int64_t last) { spmv_scatter(A, first, last, x, ldx, y); });
 }
 
 }  // namespace gossamer::kernels

@@ -90,10 +90,11 @@ def spadd(A: SparseMatrix, B: SparseMatrix, alpha: float | Tensor = 1.0, beta: f
     """
     _alike("spadd", A, B)
     a, b = _scaled(A.values, alpha), _scaled(B.values, beta)
-    if A.pattern is B.pattern:
+    if A.pattern.equals(B.pattern):
         return SparseMatrix._trusted(A.pattern, a + b)
     union = A.pattern.merge(B.pattern)
-    return SparseMatrix._trusted(union.pattern, torch.ops.gossamer.place_sum.default(a, *union.A, b, *union.B))
+    place_sum = torch.ops.gossamer.place_sum.default
+    return SparseMatrix._trusted(union.pattern, place_sum(a, union.at_A, b, union.at_B, union.pattern.nnz))
 
 
 def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
@@ -102,11 +103,11 @@ def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
     Cost: O(nnz(A) + nnz(B)).   Gradient: dA = G ∘ B, dB = G ∘ A, zero outside the intersection.
     """
     _alike("hadamard", A, B)
-    if A.pattern is B.pattern:
+    if A.pattern.equals(B.pattern):
         return SparseMatrix._trusted(A.pattern, A.values * B.values)
     both = A.pattern.merge(B.pattern, intersect=True)
-    place = torch.ops.gossamer.place.default
-    return SparseMatrix._trusted(both.pattern, place(A.values, *both.A) * place(B.values, *both.B))
+    pick = torch.ops.gossamer.pick.default
+    return SparseMatrix._trusted(both.pattern, pick(A.values, both.at_A) * pick(B.values, both.at_B))
 
 
 def matmul(a: Tensor | SparseMatrix, b: Tensor | SparseMatrix) -> Tensor | SparseMatrix:

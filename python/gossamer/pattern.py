@@ -30,11 +30,11 @@ def as_shape(op: str, shape: Sequence[int]) -> Shape:
 
 
 class Merged(NamedTuple):
-    """The union or intersection of two patterns, and the maps that lay their entries out on it (ops.place)."""
+    """The union of two patterns and where their entries are in it, or the intersection and where its entries are."""
 
     pattern: Pattern
-    A: tuple[Tensor, Tensor]  # from, to
-    B: tuple[Tensor, Tensor]
+    at_A: Tensor
+    at_B: Tensor
 
 
 class Pattern:
@@ -99,12 +99,17 @@ class Pattern:
         """The union with another pattern of the same shape, or the intersection. Kept."""
 
         def derive() -> Merged:
-            indptr, indices, *maps = torch.ops.gossamer.merge(self.tensors(), other.tensors(), self.shape, intersect)
+            both = self.tensors(), other.tensors(), self.shape
+            indptr, indices, at_A, at_B = torch.ops.gossamer.merge(*both, intersect)
             same = len(indices) == self.nnz  # as many entries as here: these
             pattern = self if same else Pattern(indptr, indices, self.shape, check=False)
-            return Merged(pattern, (maps[0], maps[1]), (maps[2], maps[3]))
+            return Merged(pattern, at_A, at_B)
 
         return self._keep("intersection" if intersect else "union", other, derive)
+
+    def equals(self, other: Pattern) -> bool:
+        """The same arrays, entry for entry. Found out once for each other pattern."""
+        return self is other or self._keep("equal", other, lambda: _same(self, other))
 
     def _keep(self, what: str, other: Pattern, derive: Callable[[], Any]) -> Any:
         """Derived once for each other pattern, and forgotten with it. Keyed by the object, never by its contents."""
@@ -150,14 +155,18 @@ class Pattern:
             return NotImplemented
         if self is other:
             return True
-        same_size = self.shape == other.shape and self.nnz == other.nnz and self.device == other.device
-        return bool(same_size and (self.indptr == other.indptr).all() and (self.indices == other.indices).all())
+        return self.shape == other.shape and _same(self, other.to(index_dtype=self.indptr.dtype))
 
     __hash__ = object.__hash__  # caches are keyed by the object, never by its contents
 
     def __repr__(self) -> str:
         rows, cols = self.shape
         return f"Pattern({rows} x {cols}, nnz={self.nnz}, {_short(self.indices.dtype)}, {self.device})"
+
+
+def _same(P: Pattern, Q: Pattern) -> bool:
+    same_kind = P.shape == Q.shape and P.nnz == Q.nnz and P.device == Q.device and P.indptr.dtype == Q.indptr.dtype
+    return same_kind and torch.equal(P.indptr, Q.indptr) and torch.equal(P.indices, Q.indices)
 
 
 def _short(dtype: torch.dtype) -> str:

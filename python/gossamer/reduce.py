@@ -46,7 +46,7 @@ class Reductions(OnPattern):
 
     def norm(self) -> Tensor:
         """The Frobenius norm, √Σ A[i, j]². Its gradient is A / norm, and 0 at A = 0."""
-        return torch.linalg.vector_norm(self.values, dim=0)
+        return _ops.norm(self.values)
 
     def row_softmax(self) -> Self:
         """The softmax of each row over its stored entries; an empty row stays empty.

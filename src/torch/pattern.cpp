@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "gossamer/pattern.h"
 
+#include <ATen/ops/equal.h>
+
 #include <map>
 #include <mutex>
 
@@ -13,26 +15,15 @@ struct Pattern::State {
   Shape shape;
   std::once_flag transposed;
   Tensor indptr_t, indices_t, perm_t;
-  std::recursive_mutex keeping;
-  std::map<std::string, std::any> parts;  // of this pattern alone
+  std::weak_ptr<State> transpose_of;
 
-  // By the other pattern's address; an entry counts only while that pattern lives.
-  template <class T>
-  using Kept = std::map<const State*, std::pair<std::weak_ptr<State>, T>>;
-  std::mutex mutex;
-  Kept<Pattern> products;
-  Kept<Merged> unions, intersections;
-
-  template <class T, class Derive>
-  T keep(Kept<T>& all, const std::shared_ptr<State>& other, const Derive& derive) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    std::erase_if(all, [](const auto& item) { return item.second.first.expired(); });
-    auto found = all.find(other.get());
-    if (found == all.end()) found = all.emplace(other.get(), std::pair{std::weak_ptr(other), derive()}).first;
-    return found->second.second;
-  }
-  std::once_flag levelled[2];  // lower, upper
-  std::vector<Tensor> levels[2];
+  // What was derived, by name and, if it took a second pattern, by that one's address: it counts while that one lives.
+  struct Kept {
+    std::weak_ptr<State> other;
+    std::any what;
+  };
+  std::recursive_mutex mutex;
+  std::map<std::pair<std::string, const State*>, Kept> kept;
 
   void transpose() {
     std::call_once(transposed, [this] {
@@ -64,8 +55,13 @@ Tensor Pattern::row_indices() const {
 }
 
 Pattern Pattern::T() const {
-  state_->transpose();
-  return Pattern(state_->indptr_t, state_->indices_t, {cols(), rows()}, /*check=*/false);
+  if (auto original = state_->transpose_of.lock()) return Pattern(std::move(original));
+  return keep<Pattern>("T", [this] {
+    state_->transpose();
+    Pattern T(state_->indptr_t, state_->indices_t, {cols(), rows()}, /*check=*/false);
+    T.state_->transpose_of = state_;
+    return T;
+  });
 }
 
 Tensor Pattern::transpose_perm() const {
@@ -74,11 +70,10 @@ Tensor Pattern::transpose_perm() const {
 }
 
 std::vector<Tensor> Pattern::levels(bool upper) const {
-  std::call_once(state_->levelled[upper], [&] {
+  return keep<std::vector<Tensor>>(upper ? "upper levels" : "lower levels", [&] {
     const auto [level_ptr, order] = ops::levels(indptr(), indices(), sym_shape(), upper);
-    state_->levels[upper] = {level_ptr, order};
+    return std::vector<Tensor>{level_ptr, order};
   });
-  return state_->levels[upper];
 }
 
 Pattern Pattern::to(at::Device device) const {
@@ -87,18 +82,29 @@ Pattern Pattern::to(at::Device device) const {
 }
 
 Pattern Pattern::product(const Pattern& other) const {
-  return state_->keep(state_->products, other.state_, [&] {
+  const auto derive = [&]() -> std::any {
     const auto [indptr, indices] = ops::spgemm_pattern(tensors(), shape(), other.tensors(), other.shape());
     return Pattern(indptr, indices, {rows(), other.cols()}, /*check=*/false);
-  });
+  };
+  return std::any_cast<Pattern>(kept("product", other.state_, derive));
 }
 
 Pattern::Merged Pattern::merge(const Pattern& other, bool intersect) const {
-  return state_->keep(intersect ? state_->intersections : state_->unions, other.state_, [&] {
-    const auto [indptr, indices, from_A, to_A, from_B, to_B] =
-        ops::merge(tensors(), other.tensors(), shape(), intersect);
-    return Merged{Pattern(indptr, indices, shape(), /*check=*/false), from_A, to_A, from_B, to_B};
-  });
+  const auto derive = [&]() -> std::any {
+    const auto [indptr, indices, at_A, at_B] = ops::merge(tensors(), other.tensors(), shape(), intersect);
+    const bool same = indices.size(0) == nnz();  // as many entries as here: these. But a pattern must not keep itself
+    return Merged{Pattern(same ? this->indptr() : indptr, same ? this->indices() : indices, shape(), /*check=*/false),
+                  at_A, at_B};
+  };
+  return std::any_cast<Merged>(kept(intersect ? "intersection" : "union", other.state_, derive));
+}
+
+bool Pattern::equals(const Pattern& other) const {
+  const auto compare = [&]() -> std::any {
+    return shape() == other.shape() && indptr().scalar_type() == other.indptr().scalar_type() &&
+           device() == other.device() && at::equal(indptr(), other.indptr()) && at::equal(indices(), other.indices());
+  };
+  return same_as(other) || std::any_cast<bool>(kept("equal", other.state_, compare));
 }
 
 std::vector<Tensor> Pattern::tensors(bool with_transpose) const {
@@ -107,10 +113,14 @@ std::vector<Tensor> Pattern::tensors(bool with_transpose) const {
   return {state_->indptr, state_->indices, state_->indptr_t, state_->indices_t, state_->perm_t};
 }
 
-const std::any& Pattern::kept(const std::string& key, const std::function<std::any()>& make) const {
-  const std::lock_guard lock(state_->keeping);
-  const auto found = state_->parts.find(key);
-  return found != state_->parts.end() ? found->second : state_->parts.emplace(key, make()).first->second;
+std::any Pattern::kept(const std::string& name, const std::shared_ptr<State>& other,
+                       const std::function<std::any()>& make) const {
+  const std::lock_guard lock(state_->mutex);
+  auto& all = state_->kept;
+  std::erase_if(all, [](const auto& item) { return item.first.second && item.second.other.expired(); });
+  const std::pair<std::string, const State*> key{name, other.get()};
+  const auto found = all.find(key);
+  return found != all.end() ? found->second.what : all.emplace(key, State::Kept{other, make()}).first->second.what;
 }
 
 }  // namespace gossamer

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// out[p] = values[from[p]], or 0 where from[p] < 0.        dvalues = place(G, to, from)
-// place_sum adds two of them:                              da = place(G, to_a, from_a), db likewise
-// `to` is the way back: to[q] = the p with from[p] = q, or -1. Each entry goes to one place at most.
-#include <ATen/ops/empty.h>
+// Entries moved between a whole of n and a part of it, by a map `at` that ascends strictly:
+//   pick(whole, at)[q] = whole[at[q]]                      dwhole = place(G, at, n)
+//   place(part, at, n)[at[q]] = part[q], 0 elsewhere       dpart = pick(G, at)
+//   place_sum(a, at_a, b, at_b, n): two placed, added      da = pick(G, at_a), db = pick(G, at_b)
 #include <gossamer/place.h>
+
+#include <ATen/ATen.h>
 #include <torch/library.h>
 
 #include "batch.h"
@@ -15,127 +17,170 @@
 namespace gossamer {
 namespace {
 
-Tensor forward(const Tensor& values, const Tensor& from, const Tensor& to) {
-  TORCH_CHECK_VALUE(values.dim() >= 1 && values.sym_size(0) == to.sym_size(0), "place: values has shape ",
-                    shape_text(values), " but the map is of ", to.sym_size(0), " entries");
+std::vector<SymInt> with_entries(const Tensor& values, SymInt n) {
   auto size = values.sym_sizes().vec();
-  size[0] = from.sym_size(0);
-  const Tensor out = at::empty_symint(size, values.options());
-  if (values.is_cuda()) {  // torch's own kernels: one reader an entry, nothing to add
-    const Tensor there = from.ge(0), padded = from.clamp_min(0);
-    if (values.size(0) == 0) return out.zero_();
-    std::vector<int64_t> shape(values.dim(), 1);
-    shape[0] = -1;
-    return values.index_select(0, padded).mul(there.view(shape));
-  }
-  launch("place", values, from, [&]<class T, class I>(auto exec) {
-    if constexpr (Host<decltype(exec)>) {
-      const Tensor v = values.contiguous(), f = from.contiguous();
-      const int64_t heads = values.dim() == 1 ? 1 : values.size(1);
-      kernels::place(exec, f.size(0), ptr<I>(f), heads, ptr<T>(v), mutable_ptr<T>(out));
-    }
-  });
-  return out;
+  size[0] = std::move(n);
+  return size;
 }
 
-Tensor autograd(const Tensor& values, const Tensor& from, const Tensor& to) {
+int64_t heads_of(const Tensor& values) {
+  return values.dim() == 1 ? 1 : values.size(1);
+}
+
+void check_part(const char* op, const Tensor& part, const Tensor& at) {
+  TORCH_CHECK_VALUE(part.dim() >= 1 && part.dim() <= 2 && part.sym_size(0) == at.sym_size(0), op, ": values of shape ",
+                    shape_text(part), " do not fit a map of ", at.sym_size(0), " entries");
+}
+
+Tensor pick_forward(const Tensor& whole, const Tensor& at) {
+  TORCH_CHECK_VALUE(whole.dim() >= 1 && whole.dim() <= 2, "pick: values must be (nnz,) or (nnz, H), not ",
+                    shape_text(whole));
+  if (whole.is_cuda()) return whole.index_select(0, at);
+  const Tensor part = at::empty_symint(with_entries(whole, at.sym_size(0)), whole.options());
+  launch("pick", whole, at, [&]<class T, class I>(auto exec) {
+    if constexpr (Host<decltype(exec)>) {
+      const Tensor w = whole.contiguous(), map = at.contiguous();
+      kernels::pick(exec, map.size(0), ptr<I>(map), heads_of(w), ptr<T>(w), mutable_ptr<T>(part));
+    }
+  });
+  return part;
+}
+
+Tensor place_forward(const Tensor& part, const Tensor& at, SymInt n) {
+  check_part("place", part, at);
+  if (part.is_cuda())
+    return at::zeros_symint(with_entries(part, std::move(n)), part.options()).index_copy(0, at.to(at::kLong), part);
+  const Tensor whole = at::empty_symint(with_entries(part, std::move(n)), part.options());
+  launch("place", part, at, [&]<class T, class I>(auto exec) {
+    if constexpr (Host<decltype(exec)>) {
+      const Tensor p = part.contiguous(), map = at.contiguous();
+      const kernels::Part<T, I> one{map.size(0), ptr<I>(map), ptr<T>(p)};
+      kernels::place(exec, whole.size(0), heads_of(p), {one}, mutable_ptr<T>(whole));
+    }
+  });
+  return whole;
+}
+
+Tensor sum_forward(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
+  check_part("place_sum", a, at_a);
+  check_part("place_sum", b, at_b);
+  check_same_dtype("place_sum", "b", b, "a", a);
+  TORCH_CHECK_VALUE(a.dim() == b.dim() && (a.dim() == 1 || a.sym_size(1) == b.sym_size(1)), "place_sum: a ",
+                    shape_text(a), " and b ", shape_text(b), " have different heads");
+  if (a.is_cuda()) return place_forward(a, at_a, n).add_(place_forward(b, at_b, n));
+  const Tensor whole = at::empty_symint(with_entries(a, std::move(n)), a.options());
+  launch("place_sum", a, at_a, [&]<class T, class I>(auto exec) {
+    if constexpr (Host<decltype(exec)>) {
+      const Tensor u = a.contiguous(), v = b.contiguous(), map_u = at_a.contiguous(), map_v = at_b.contiguous();
+      const kernels::Part<T, I> one{map_u.size(0), ptr<I>(map_u), ptr<T>(u)},
+          two{map_v.size(0), ptr<I>(map_v), ptr<T>(v)};
+      kernels::place(exec, whole.size(0), heads_of(u), {one, two}, mutable_ptr<T>(whole));
+    }
+  });
+  return whole;
+}
+
+Tensor pick_autograd(const Tensor& whole, const Tensor& at) {
   return differentiable(
-      "place", {values}, [&](const variable_list& in) { return ops::place(in[0], from, to); },
-      [from, to](const Tensor& G, const variable_list&, const Tensor&, const Wanted&) {
-        return variable_list{ops::place(G, to, from)};
+      "pick", {whole}, [&](const variable_list& in) { return ops::pick(in[0], at); },
+      [at, n = whole.sym_size(0)](const Tensor& G, const variable_list&, const Tensor&, const Wanted&) {
+        return variable_list{ops::place(G, at, n)};
       });
 }
 
-Tensor sum_forward(const Tensor& a, const Tensor& from_a, const Tensor& to_a, const Tensor& b, const Tensor& from_b,
-                   const Tensor& to_b) {
-  check_same_dtype("place_sum", "b", b, "a", a);
-  if (!a.is_cpu() || !b.is_cpu()) return forward(a, from_a, to_a).add(forward(b, from_b, to_b));
-  const bool fits = a.dim() == b.dim() && a.dim() >= 1 && a.sizes().slice(1) == b.sizes().slice(1) &&
-                    a.size(0) == to_a.size(0) && b.size(0) == to_b.size(0) && from_a.size(0) == from_b.size(0);
-  TORCH_CHECK_VALUE(fits, "place_sum: a ", shape_text(a), " and b ", shape_text(b), " do not fit their maps");
-  auto size = a.sizes().vec();
-  size[0] = from_a.size(0);
-  const Tensor out = at::empty(size, a.options());
-  launch("place_sum", a, from_a, [&]<class T, class I>(auto exec) {
-    if constexpr (Host<decltype(exec)>) {
-      const Tensor in_a = a.contiguous(), in_b = b.contiguous();
-      kernels::place_sum(exec, size[0], a.dim() == 1 ? 1 : a.size(1), ptr<I>(from_a), ptr<T>(in_a), ptr<I>(from_b),
-                         ptr<T>(in_b), mutable_ptr<T>(out));
-    }
-  });
-  return out;
+Tensor place_autograd(const Tensor& part, const Tensor& at, SymInt n) {
+  return differentiable(
+      "place", {part}, [&](const variable_list& in) { return ops::place(in[0], at, n); },
+      [at](const Tensor& G, const variable_list&, const Tensor&, const Wanted&) {
+        return variable_list{ops::pick(G, at)};
+      });
 }
 
-Tensor sum_autograd(const Tensor& a, const Tensor& from_a, const Tensor& to_a, const Tensor& b, const Tensor& from_b,
-                    const Tensor& to_b) {
+Tensor sum_autograd(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
   return differentiable(
-      "place_sum", {a, b},
-      [&](const variable_list& in) { return ops::place_sum(in[0], from_a, to_a, in[1], from_b, to_b); },
-      [=](const Tensor& G, const variable_list&, const Tensor&, const Wanted& wanted) {
+      "place_sum", {a, b}, [&](const variable_list& in) { return ops::place_sum(in[0], at_a, in[1], at_b, n); },
+      [at_a, at_b](const Tensor& G, const variable_list&, const Tensor&, const Wanted& wanted) {
         variable_list grads(2);
-        if (wanted[0]) grads[0] = ops::place(G, to_a, from_a);
-        if (wanted[1]) grads[1] = ops::place(G, to_b, from_b);
+        if (wanted[0]) grads[0] = ops::pick(G, at_a);
+        if (wanted[1]) grads[1] = ops::pick(G, at_b);
         return grads;
       },
       [&](const variable_list&, const variable_list& t, const Tensor&) {
-        if (!t[0].defined()) return ops::place(t[1], from_b, to_b);
-        if (!t[1].defined()) return ops::place(t[0], from_a, to_a);
-        return ops::place_sum(t[0], from_a, to_a, t[1], from_b, to_b);
+        if (!t[0].defined()) return ops::place(t[1], at_b, n);
+        if (!t[1].defined()) return ops::place(t[0], at_a, n);
+        return ops::place_sum(t[0], at_a, t[1], at_b, n);
       },
       /*keep_output=*/false);
 }
 
-Tensor sum_batched(const Tensor& a, const Tensor& from_a, const Tensor& to_a, const Tensor& b, const Tensor& from_b,
-                   const Tensor& to_b) {
-  return ops::place(a, from_a, to_a).add(ops::place(b, from_b, to_b));
+// Batched values are more heads.
+template <class Op>
+Tensor with_more_heads(const char* name, const Tensor& values, const Tensor& at, const Op& op) {
+  const Batch batch(name, {at}, {values});
+  const Tensor v = batch.at(values, 1);
+  if (values.dim() == 1) return batch.wrap(op(v), 1);
+  return batch.wrap(unfold_dim(op(v.flatten(1)), 1, {batch.size(), values.sym_size(1)}), 1);
 }
 
-// Batched values are more heads.
-Tensor batched(const Tensor& values, const Tensor& from, const Tensor& to) {
-  const Batch batch("place", {from, to}, {values});
-  const Tensor v = batch.at(values, 1);
-  if (values.dim() == 1) return batch.wrap(ops::place(v, from, to), 1);
-  const Tensor out = ops::place(v.flatten(1), from, to);
-  return batch.wrap(unfold_dim(out, 1, {batch.size(), values.sym_size(1)}), 1);
+Tensor pick_batched(const Tensor& whole, const Tensor& at) {
+  return with_more_heads("pick", whole, at, [&](const Tensor& v) { return ops::pick(v, at); });
+}
+
+Tensor place_batched(const Tensor& part, const Tensor& at, SymInt n) {
+  return with_more_heads("place", part, at, [&](const Tensor& v) { return ops::place(v, at, n); });
+}
+
+Tensor sum_batched(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
+  return ops::place(a, at_a, n).add(ops::place(b, at_b, n));
 }
 
 }  // namespace
 
-Tensor ops::place(const Tensor& values, const Tensor& from, const Tensor& to) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::place", "").typed<decltype(place)>();
-  return op.call(values, from, to);
+Tensor ops::pick(const Tensor& whole, const Tensor& at) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::pick", "").typed<decltype(pick)>();
+  return op.call(whole, at);
 }
 
-Tensor ops::place_sum(const Tensor& a, const Tensor& from_a, const Tensor& to_a, const Tensor& b, const Tensor& from_b,
-                      const Tensor& to_b) {
+Tensor ops::place(const Tensor& part, const Tensor& at, SymInt n) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::place", "").typed<decltype(place)>();
+  return op.call(part, at, std::move(n));
+}
+
+Tensor ops::place_sum(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
   static const auto op =
       c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::place_sum", "").typed<decltype(place_sum)>();
-  return op.call(a, from_a, to_a, b, from_b, to_b);
+  return op.call(a, at_a, b, at_b, std::move(n));
 }
 
 TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("place_sum(Tensor a, Tensor from_a, Tensor to_a, Tensor b, Tensor from_b, Tensor to_b) -> Tensor");
-  m.def("place(Tensor values, Tensor from, Tensor to) -> Tensor");
+  m.def("pick(Tensor whole, Tensor at) -> Tensor");
+  m.def("place(Tensor part, Tensor at, SymInt n) -> Tensor");
+  m.def("place_sum(Tensor a, Tensor at_a, Tensor b, Tensor at_b, SymInt n) -> Tensor");
 }
 TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
+  m.impl("pick", pick_forward);
+  m.impl("place", place_forward);
   m.impl("place_sum", sum_forward);
-  m.impl("place", forward);
 }
 TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
+  m.impl("pick", pick_forward);
+  m.impl("place", place_forward);
   m.impl("place_sum", sum_forward);
-  m.impl("place", forward);
 }
 TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
+  m.impl("pick", pick_forward);
+  m.impl("place", place_forward);
   m.impl("place_sum", sum_forward);
-  m.impl("place", forward);
 }
 TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
+  m.impl("pick", pick_autograd);
+  m.impl("place", place_autograd);
   m.impl("place_sum", sum_autograd);
-  m.impl("place", autograd);
 }
 TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
+  m.impl("pick", pick_batched);
+  m.impl("place", place_batched);
   m.impl("place_sum", sum_batched);
-  m.impl("place", batched);
 }
 
 }  // namespace gossamer

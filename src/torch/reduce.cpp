@@ -65,6 +65,13 @@ Tensor total(const Tensor& y) {
   return ops::sddmm(one_entry, row, ones.detach(), one_by_one).select(0, 0);
 }
 
+// √Σ v², 0 with gradient 0 where all v are 0.
+Tensor frobenius(const Tensor& values) {
+  const WithoutAutocast precise;
+  const Tensor squares = total(values * values), zero = squares.eq(0);
+  return at::where(zero, squares, at::where(zero, at::ones_like(squares), squares).sqrt());
+}
+
 Tensor row_amax(const Tensor& indptr, const Tensor& values, const SymInt& cols) {
   const Tensor at = ops::row_argmax(indptr, values.detach(), cols);
   auto one = values.sym_sizes().vec();
@@ -158,6 +165,7 @@ TORCH_LIBRARY_FRAGMENT(gossamer, m) {
   m.def("sum(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::sum);
   m.def("mean(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::mean);
   m.def("amax(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::amax);
+  m.def("norm(Tensor values) -> Tensor", frobenius);
   m.def(
       "allclose(Tensor[] A, Tensor values_A, Tensor[] B, Tensor values_B, int[] shape, float rtol, float atol, bool "
       "equal_nan) -> bool",
@@ -177,6 +185,7 @@ TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {  // the composite ones batch
   m.impl("sum", ops::sum);
   m.impl("mean", ops::mean);
   m.impl("amax", ops::amax);
+  m.impl("norm", frobenius);
   m.impl("row_argmax", argmax_batched);
 }
 
@@ -205,7 +214,7 @@ Tensor amax(const SparseMatrix& A, std::optional<int64_t> dim) {
 }
 
 Tensor norm(const SparseMatrix& A) {
-  return at::linalg_vector_norm(A.values(), 2, at::IntArrayRef{0});
+  return frobenius(A.values());
 }
 
 SparseMatrix row_softmax(const SparseMatrix& A) {

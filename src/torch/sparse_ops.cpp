@@ -28,9 +28,9 @@ SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::opt
 SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Tensor& alpha, const Tensor& beta) {
   check_alike("spadd", A, B);
   const Tensor a = ops::scale(A.values(), alpha), b = ops::scale(B.values(), beta);
-  if (A.pattern().same_as(B.pattern())) return A.with_values(a + b);
+  if (A.pattern().equals(B.pattern())) return A.with_values(a + b);
   const auto both = A.pattern().merge(B.pattern());
-  return SparseMatrix(both.pattern, ops::place_sum(a, both.from_A, both.to_A, b, both.from_B, both.to_B));
+  return SparseMatrix(both.pattern, ops::place_sum(a, both.at_A, b, both.at_B, both.pattern.nnz()));
 }
 
 SparseMatrix operator+(const SparseMatrix& A, const SparseMatrix& B) {
@@ -45,9 +45,9 @@ SparseMatrix operator-(const SparseMatrix& A, const SparseMatrix& B) {
 
 SparseMatrix hadamard(const SparseMatrix& A, const SparseMatrix& B) {
   check_alike("hadamard", A, B);
+  if (A.pattern().equals(B.pattern())) return A.with_values(A.values() * B.values());
   const auto both = A.pattern().merge(B.pattern(), /*intersect=*/true);
-  return SparseMatrix(both.pattern,
-                      ops::place(A.values(), both.from_A, both.to_A) * ops::place(B.values(), both.from_B, both.to_B));
+  return SparseMatrix(both.pattern, ops::pick(A.values(), both.at_A) * ops::pick(B.values(), both.at_B));
 }
 
 }  // namespace gossamer

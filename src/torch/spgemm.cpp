@@ -122,13 +122,13 @@ std::tuple<Tensor, Tensor> pattern(TensorList list_A, at::IntArrayRef shape_A, T
   Tensor indices;
   with_index_type<void>(indptr_A.scalar_type(), [&]<class, class I> {
     kernels::spgemm_work(A.view<I>(), B.view<I>(), mutable_ptr<int64_t>(work));
-    kernels::spgemm_count(TorchThreads{}, A.view<I>(), B.view<I>(), ptr<int64_t>(work), mutable_ptr<int64_t>(indptr));
+    const auto rows = kernels::spgemm_pattern(TorchThreads{}, A.view<I>(), B.view<I>(), ptr<int64_t>(work),
+                                              mutable_ptr<int64_t>(indptr));
     const int64_t nnz = ptr<int64_t>(indptr)[shape_A[0]];
     TORCH_CHECK_VALUE(nnz <= std::numeric_limits<I>::max(), "spgemm: the product has ", nnz,
                       " entries, more than int32 indices can count; use int64");
     indices = at::empty({nnz}, indptr_A.options());
-    kernels::spgemm_fill(TorchThreads{}, A.view<I>(), B.view<I>(), ptr<int64_t>(work), ptr<int64_t>(indptr),
-                         mutable_ptr<I>(indices));
+    kernels::join(TorchThreads{}, rows, ptr<int64_t>(indptr), mutable_ptr<I>(indices));
   });
   const auto device = list_A[0].device();
   return {indptr.to(device, indptr_A.scalar_type()), indices.to(device)};

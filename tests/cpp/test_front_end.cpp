@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <string>
+#include "message.h"
 
 namespace gs = gossamer;
 
@@ -15,16 +15,6 @@ const auto f64 = torch::kFloat64;
 gs::SparseMatrix example() {
   const auto rows = torch::tensor({2, 0, 2, 1, 2}), cols = torch::tensor({1, 3, 1, 0, 2});
   return gs::from_coo(rows, cols, torch::tensor({1.0, 2.0, 3.0, 4.0, 5.0}, f64), {3, 4});
-}
-
-template <class F>
-std::string message(const F& f) {
-  try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.what_without_backtrace();
-  }
-  return "no error";
 }
 
 }  // namespace
@@ -95,8 +85,11 @@ TEST(FrontEnd, ErrorsNameTheOpTheArgumentAndBothSizes) {
 
 TEST(FrontEnd, PatternsAreShared) {
   const auto A = example();
+  EXPECT_TRUE(A.T().pattern().same_as(A.T().pattern()));
+  EXPECT_TRUE(A.T().T().pattern().same_as(A.pattern()));
   EXPECT_TRUE(A.with_values(A.values() * 2).pattern().same_as(A.pattern()));
-  EXPECT_EQ(A.pattern().tensors().size(), 2);
-  gs::spmm(A, torch::ones(3, f64), true);
-  EXPECT_EQ(A.pattern().tensors().size(), 5);  // the transpose was built once and kept
+  const auto B = example();
+  EXPECT_EQ(B.pattern().tensors().size(), 2);
+  gs::spmm(B, torch::ones(3, f64), true);
+  EXPECT_EQ(B.pattern().tensors().size(), 5);  // the transpose was built once and kept
 }

@@ -7,22 +7,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "message.h"
+
 namespace gs = gossamer;
 
 namespace {
 
 std::string path(const char* name) {
   return (std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + name)).string();
-}
-
-template <class F>
-std::string message(const F& f) {
-  try {
-    f();
-  } catch (const c10::Error& e) {
-    return e.what_without_backtrace();
-  }
-  return "no error";
 }
 
 }  // namespace

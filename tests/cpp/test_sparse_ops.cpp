@@ -53,6 +53,16 @@ TEST(SparseOps, EntrywiseProduct) {
       [](auto& X, auto& Y) { return X * Y; });
 }
 
+// The patterns are equal but not the same: no union is built, and the values meet entry by entry.
+TEST(SparseOps, EqualPatternsMeetEntryByEntry) {
+  const auto A = sample(6, 5, 1), B = sample(6, 5, 1);
+  EXPECT_TRUE(A.pattern().equals(B.pattern()) && !A.pattern().same_as(B.pattern()));
+  EXPECT_FALSE(A.pattern().equals(sample(6, 5, 2).pattern()));
+  EXPECT_TRUE((A + B).pattern().same_as(A.pattern()));
+  expect_same(
+      A, B, [](auto& X, auto& Y) { return gs::hadamard(X, Y) + X; }, [](auto& X, auto& Y) { return X * Y + X; });
+}
+
 TEST(SparseOps, SymbolicWorkIsKeptForAPairOfPatterns) {
   const auto A = sample(6, 6, 1), B = sample(6, 6, 2);
   EXPECT_TRUE(A.pattern().product(B.pattern()).same_as(gs::spgemm(A, B).pattern()));

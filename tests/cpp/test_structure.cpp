@@ -71,6 +71,25 @@ TEST(Structure, ReductionsAndElementwiseEqualDense) {
   EXPECT_TRUE(gs::allclose(A, gs::from_dense(D + 1e-12)) && !gs::allclose(A, gs::tril(A)));
 }
 
+TEST(Structure, MethodsAreTheFunctions) {
+  const auto A = example();
+  const auto D = A.to_dense(), d = torch::tensor({1.0, 2.0, 3.0}, f64), e = torch::tensor({1.0, 2.0, 3.0, 4.0}, f64);
+  EXPECT_TRUE(torch::equal(A.diagonal(1), D.diagonal(1)) && torch::equal(A.trace(), D.diagonal().sum()));
+  EXPECT_TRUE(same(A.tril(), D.tril()) && same(A.triu(1), D.triu(1)));
+  EXPECT_TRUE(torch::equal(A.sum(0), D.sum(0)) && torch::allclose(A.mean(1), D.mean(1)));
+  EXPECT_TRUE(torch::equal(A.amax(1), D.amax(1)) && torch::allclose(A.norm(), D.norm()));
+  EXPECT_TRUE(gs::allclose(A.row_softmax(), gs::row_softmax(A)));
+  EXPECT_TRUE(same(A.abs(), D.abs()) && same(A.pow(3), D.pow(3)));
+  EXPECT_TRUE(same(A.scale_rows(d), D * d.unsqueeze(1)) && same(A.scale_cols(e), D * e));
+  EXPECT_TRUE(same(A.map([](const torch::Tensor& v) { return v.sinh(); }), D.sinh()));
+  EXPECT_TRUE(same(A.matmul(A.T()), D.mm(D.t())) && same(A.hadamard(A), D * D) && same(A * A, D * D));
+  EXPECT_EQ(A.index(2, 0).item<double>(), 5.0);
+  const auto rows = torch::tensor({2, 0});
+  EXPECT_TRUE(same(A.index(rows), D.index_select(0, rows)));
+  using torch::indexing::Slice;
+  EXPECT_TRUE(same(A.index(Slice(1, 3), Slice(0, 2)), D.index({Slice(1, 3), Slice(0, 2)})));
+}
+
 TEST(Structure, GradientsReachTheValues) {
   auto A = example().requires_grad_();
   (gs::tril(A).to_dense().sum() + gs::sum(gs::kron(A, A)) + gs::amax(A)).backward();

@@ -82,16 +82,14 @@ TEST(Spgemm, EqualsDenseOnAnyMask) {
   expect_products<float>(300, 40, 300, 0.3);  // long rows of B against short rows of C, and the work is split
 }
 
-TEST(Spgemm, PatternIsEveryPlaceAProductReaches) {
-  Random random(3);
-  const auto A = random_pattern<I>(random, 60, 50, 0.2), B = random_pattern<I>(random, 50, 70, 0.2);
+void expect_product_pattern(const OwnedPattern<I>& A, const OwnedPattern<I>& B) {
   std::vector<int64_t> work(A.rows + 1), indptr(A.rows + 1);
+  kernels::spgemm_work(A.view(), B.view(), work.data());
   for (const int64_t count : {1, 4}) {
     const Threads threads(count);
-    kernels::spgemm_work(A.view(), B.view(), work.data());
-    kernels::spgemm_count(threads, A.view(), B.view(), work.data(), indptr.data());
+    const auto pieces = kernels::spgemm_pattern(threads, A.view(), B.view(), work.data(), indptr.data());
     std::vector<I> indices(indptr[A.rows]);
-    kernels::spgemm_fill(threads, A.view(), B.view(), work.data(), indptr.data(), indices.data());
+    kernels::join(threads, pieces, indptr.data(), indices.data());
     for (int64_t i = 0; i < A.rows; ++i) {
       std::set<I> want;
       for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
@@ -100,6 +98,15 @@ TEST(Spgemm, PatternIsEveryPlaceAProductReaches) {
                 std::vector<I>(indices.begin() + indptr[i], indices.begin() + indptr[i + 1]));
     }
   }
+}
+
+TEST(Spgemm, PatternIsEveryPlaceAProductReaches) {
+  Random random(3);
+  expect_product_pattern(random_pattern<I>(random, 300, 50, 0.2), random_pattern<I>(random, 50, 70, 0.2));
+  expect_product_pattern(OwnedPattern<I>(0, {{}, {}}), OwnedPattern<I>(4, {}));
+  // Columns far apart are sorted; those close together are read off their marks.
+  expect_product_pattern(OwnedPattern<I>(3, {{0, 1, 2}, {0, 2}, {}, {1, 2}}),
+                         OwnedPattern<I>(10000, {{5000, 9999}, {3, 7000}, {4, 5000}}));
 }
 
 TEST(Merge, UnionAndIntersectionWithTheirMaps) {
@@ -112,21 +119,48 @@ TEST(Merge, UnionAndIntersectionWithTheirMaps) {
     kernels::merge_count(Threads(2), A.view(), B.view(), intersect, C.indptr.data());
     const int64_t nnz = C.indptr[30];
     C.indices.resize(nnz);
-    std::vector<I> from_A(nnz), from_B(nnz), to_A(A.nnz()), to_B(B.nnz());
-    kernels::merge_fill(Threads(2), A.view(), B.view(), intersect, C.indptr.data(), C.indices.data(), from_A.data(),
-                        to_A.data(), from_B.data(), to_B.data());
+    std::vector<I> at_A(intersect ? nnz : A.nnz()), at_B(intersect ? nnz : B.nnz());
+    const auto fill = intersect ? kernels::intersection_fill<Threads, I> : kernels::union_fill<Threads, I>;
+    fill(Threads(2), A.view(), B.view(), C.indptr.data(), C.indices.data(), at_A.data(), at_B.data());
     EXPECT_EQ(check_structure(C.view()), "");
-    std::vector<double> sum(nnz);
-    kernels::place_sum(Serial{}, nnz, 1, from_A.data(), a.data(), from_B.data(), b.data(), sum.data());
-    for (int64_t i = 0; i < 30; ++i)
-      for (int64_t p = C.indptr[i]; p < C.indptr[i + 1]; ++p)
-        EXPECT_EQ(sum[p], static_cast<double>(dA[i * 20 + C.indices[p]] + dB[i * 20 + C.indices[p]]));
-    for (int64_t q = 0; q < A.nnz(); ++q) EXPECT_TRUE(to_A[q] < 0 ? intersect : from_A[to_A[q]] == q);
-    for (int64_t q = 0; q < B.nnz(); ++q) EXPECT_TRUE(to_B[q] < 0 ? intersect : from_B[to_B[q]] == q);
-    std::vector<double> back(A.nnz());
-    kernels::place(Threads(2), A.nnz(), to_A.data(), 1, sum.data(), back.data());
-    for (int64_t q = 0; q < A.nnz(); ++q) EXPECT_EQ(back[q], to_A[q] < 0 ? 0 : sum[to_A[q]]);
+    std::vector<double> c(nnz);
+    if (intersect) {
+      std::vector<double> x(nnz), y(nnz);
+      kernels::pick(Threads(2), nnz, at_A.data(), 1, a.data(), x.data());
+      kernels::pick(Serial{}, nnz, at_B.data(), 1, b.data(), y.data());
+      for (int64_t p = 0; p < nnz; ++p) c[p] = x[p] * y[p];
+    } else {
+      const kernels::Part<double, I> one{A.nnz(), at_A.data(), a.data()}, two{B.nnz(), at_B.data(), b.data()};
+      kernels::place(Threads(2), nnz, 1, {one, two}, c.data());
+    }
+    const auto dC = to_dense(with_values(C, c));
+    const auto in = [](const auto& X) { return to_dense(with_values(X, std::vector<double>(X.nnz(), 1.0))); };
+    const auto in_A = in(A), in_B = in(B), in_C = in(C);
+    for (size_t k = 0; k < dC.size(); ++k) {
+      EXPECT_EQ(in_C[k], intersect ? in_A[k] * in_B[k] : std::max(in_A[k], in_B[k]));
+      EXPECT_EQ(static_cast<double>(dC[k]), static_cast<double>(intersect ? dA[k] * dB[k] : dA[k] + dB[k]));
+    }
   }
+}
+
+// More entries than a stretch, heads, and the split between threads.
+TEST(Place, IsTheAdjointOfPick) {
+  Random random(6);
+  constexpr int64_t n = 50001, heads = 3;
+  std::vector<I> at;
+  for (I p = 0; p < n; ++p)
+    if (random.below(3) == 0) at.push_back(p);
+  const auto count = static_cast<int64_t>(at.size());
+  const auto part = random.values<float>(count * heads);
+  std::vector<float> whole(n * heads, NAN), parallel(n * heads, NAN), back(count * heads, NAN);
+  const kernels::Part<float, I> one{count, at.data(), part.data()};
+  kernels::place(Serial{}, n, heads, {one}, whole.data());
+  kernels::place(Threads(3), n, heads, {one}, parallel.data());
+  expect_same_bits(parallel, whole);
+  kernels::pick(Threads(3), count, at.data(), heads, whole.data(), back.data());
+  expect_same_bits(back, part);
+  EXPECT_EQ(std::count_if(whole.begin(), whole.end(), [](float x) { return x != 0; }),
+            std::count_if(part.begin(), part.end(), [](float x) { return x != 0; }));
 }
 
 TEST(Dot, SameBitsForEveryNumberOfThreads) {

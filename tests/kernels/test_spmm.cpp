@@ -6,6 +6,7 @@
 
 #include "dense.h"
 #include "executors.h"
+#include "gossamer/transpose.h"
 
 namespace gossamer::test {
 namespace {
@@ -180,6 +181,26 @@ TYPED_TEST(Spmm, RoundsOnce) {
     for (int64_t c = 0; c < width; ++c) {
       EXPECT_EQ(Sum<T>(Y[c]), Sum<T>(300));
       EXPECT_EQ(Sum<T>(Y[width + c]), Sum<T>(61440));
+    }
+  }
+}
+
+// y = Aᵀ x by scattering has the bits of the product with the transposed pattern, for every number of threads.
+TEST(SpmvTransposed, EqualsTheProductWithTheTransposedPattern) {
+  Random random(19);
+  for (const auto& A : {random_pattern<int32_t>(random, 200, 300, 0.3), power_law_pattern<int32_t>(2000, 90),
+                        random_pattern<int32_t>(random, 5, 7, 0.3), random_pattern<int32_t>(random, 0, 3, 0.3)}) {
+    const auto values = random.values<double>(A.nnz()), x = random.strided<double>(A.rows, 1, 3);
+    OwnedPattern<int32_t> T(A.rows, std::vector<std::vector<int32_t>>(A.cols));
+    T.indices.resize(A.nnz());
+    std::vector<int32_t> perm(A.nnz());
+    kernels::transpose(A.view(), T.indptr.data(), T.indices.data(), perm.data());
+    std::vector<double> want(A.cols, NAN), got(A.cols, NAN);
+    kernels::spmm(Serial{}, Csr<double, int32_t>{T.view(), values.data(), 1, perm.data()}, x.data(), 3, 1, want.data());
+    for (const int64_t count : {1, 2, 5}) {
+      const Csr<double, int32_t> matrix{A.view(), values.data(), 1, nullptr};
+      kernels::spmv_transposed(Threads(count), matrix, T.view(), x.data(), 3, got.data());
+      expect_same_bits(got, want);
     }
   }
 }

@@ -29,8 +29,8 @@ class Pattern {
   int64_t nnz() const { return indices().size(0); }
   at::Device device() const { return indices().device(); }
 
-  Tensor row_indices() const;  // the row of each entry, int64
-  Pattern T() const;
+  Tensor row_indices() const;                    // the row of each entry, int64
+  Pattern T() const;                             // made once and kept; T().T() is this
   Tensor transpose_perm() const;                 // entry q of T() is entry transpose_perm()[q] of this
   std::vector<Tensor> levels(bool upper) const;  // {level_ptr, order} of a triangle, kept
   Pattern to(at::Device device) const;
@@ -47,22 +47,25 @@ class Pattern {
   // What `make` gives, made once and kept with the pattern under `key`.
   template <class T>
   T keep(const std::string& key, const std::function<T()>& make) const {
-    return std::any_cast<T>(kept(key, [&make]() -> std::any { return make(); }));
+    return std::any_cast<T>(kept(key, nullptr, [&make]() -> std::any { return make(); }));
   }
 
   bool same_as(const Pattern& other) const { return state_ == other.state_; }
+  bool equals(const Pattern& other) const;  // entry for entry; found out once for each other pattern
 
  private:
-  const std::any& kept(const std::string& key, const std::function<std::any()>& make) const;
-
   struct State;
+  explicit Pattern(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::any kept(const std::string& name, const std::shared_ptr<State>& other,
+                const std::function<std::any()>& make) const;
+
   std::shared_ptr<State> state_;
 };
 
-// With the maps that lay entries of either pattern out on it: ops::place(values, from, to).
+// With where the entries of A and B are in the union, or where the entries of the intersection are in A and B.
 struct Pattern::Merged {
   Pattern pattern;
-  Tensor from_A, to_A, from_B, to_B;
+  Tensor at_A, at_B;
 };
 
 }  // namespace gossamer

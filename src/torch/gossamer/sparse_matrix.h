@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A sparse matrix: a frozen pattern and a tensor of values on it. Only the values are differentiated.
 #pragma once
+#include <ATen/TensorIndexing.h>
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -38,8 +40,31 @@ class SparseMatrix {
   Tensor to_torch() const;  // a torch CSR tensor that shares the arrays
   std::string repr() const;
 
-  Tensor matmul(const Tensor& X) const;   // A X
-  Tensor rmatmul(const Tensor& X) const;  // X A
+  Tensor matmul(const Tensor& X) const;                // A X
+  Tensor rmatmul(const Tensor& X) const;               // X A
+  SparseMatrix matmul(const SparseMatrix& B) const;    // A B
+  SparseMatrix hadamard(const SparseMatrix& B) const;  // A ∘ B, as A * B
+
+  // The functions of structure.h, reduce.h and elementwise.h as methods, for those who look here first.
+  Tensor diagonal(int64_t k = 0) const;
+  Tensor trace() const;
+  SparseMatrix tril(int64_t k = 0) const;
+  SparseMatrix triu(int64_t k = 0) const;
+  Tensor sum(std::optional<int64_t> dim = {}) const;
+  Tensor mean(std::optional<int64_t> dim = {}) const;
+  Tensor amax(std::optional<int64_t> dim = {}) const;
+  Tensor norm() const;
+  SparseMatrix row_softmax() const;
+  SparseMatrix abs() const;
+  SparseMatrix pow(double p) const;
+  SparseMatrix scale_rows(const Tensor& d) const;
+  SparseMatrix scale_cols(const Tensor& d) const;
+  SparseMatrix map(const std::function<Tensor(const Tensor&)>& f) const;
+
+  // A[i, j]; A[rows, cols] by index tensors or masks; A[a:b, c:d].
+  Tensor index(int64_t i, int64_t j) const;
+  SparseMatrix index(const std::optional<Tensor>& rows, const std::optional<Tensor>& cols = {}) const;
+  SparseMatrix index(const at::indexing::Slice& rows, const at::indexing::Slice& cols = {}) const;
 
  private:
   Pattern pattern_;

@@ -20,21 +20,19 @@ Tensor spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList 
 // {indptr, indices} of A B.
 std::tuple<Tensor, Tensor> spgemm_pattern(TensorList A, at::IntArrayRef shape_A, TensorList B, at::IntArrayRef shape_B);
 
-// values laid out on another pattern: out[p] = values[from[p]] or 0 where from[p] < 0; `to` is the way back.
-Tensor place(const Tensor& values, const Tensor& from, const Tensor& to);
-
-// place(a, from_a, to_a) + place(b, from_b, to_b), in one pass.
-Tensor place_sum(const Tensor& a, const Tensor& from_a, const Tensor& to_a, const Tensor& b, const Tensor& from_b,
-                 const Tensor& to_b);
+// Between the n entries of a whole and a part of them, entry q of the part being entry at[q] of the whole; `at`
+// ascends.
+Tensor pick(const Tensor& whole, const Tensor& at);                 // whole[at[q]]
+Tensor place(const Tensor& part, const Tensor& at, c10::SymInt n);  // part[q] at at[q], 0 elsewhere
+Tensor place_sum(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, c10::SymInt n);
 
 // Σ u v, and s u for a 0-dim s: their sums are bitwise the same for every thread count.
 Tensor dot(const Tensor& u, const Tensor& v);
 Tensor scale(const Tensor& u, const Tensor& s);
 
 // The union (or intersection) of two patterns of one shape:
-// {indptr, indices, from_A, to_A, from_B, to_B}, the maps as `place` takes them.
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> merge(TensorList A, TensorList B, at::IntArrayRef shape,
-                                                                 bool intersect);
+// {indptr, indices, at_A, at_B}, the maps from A and B into the union, or from the intersection into A and B.
+std::tuple<Tensor, Tensor, Tensor, Tensor> merge(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect);
 
 }  // namespace ops
 
@@ -59,5 +57,8 @@ SparseMatrix operator-(const SparseMatrix& A, const SparseMatrix& B);
 
 // The entrywise product, on the intersection of the patterns.
 SparseMatrix hadamard(const SparseMatrix& A, const SparseMatrix& B);
+inline SparseMatrix operator*(const SparseMatrix& A, const SparseMatrix& B) {
+  return hadamard(A, B);
+}
 
 }  // namespace gossamer

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows of the sparse-sparse operations: products, sums, triangular solves.
+
+Symbolic work is kept with a pattern here; the peers do all of it in every call. So each row comes twice: as a training
+loop meets it, and ``cold``, with patterns nobody has seen.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import scipy.sparse
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+from torch.autograd import grad
+
+import gossamer as gs
+from bench import peers
+from bench.row import OURS, Bench, Skip
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    try:
+        from sparse_dot_mkl import dot_product_mkl
+    except (ImportError, OSError):
+        dot_product_mkl = None
+
+SIZES = ("tridiagonal", "poisson2d", "powerlaw16")
+
+
+def cold(A: gs.SparseMatrix) -> gs.SparseMatrix:
+    """The same matrix on a pattern that knows nothing yet."""
+    return gs.SparseMatrix(A.indptr, A.indices, A.values, A.shape, check=False)
+
+
+class Pair:
+    """A and B = Aᵀ, made to be two different matrices, and the gradient G of the result's values."""
+
+    def __init__(self, A: csr_array, dtype: torch.dtype, op: Callable[[Any, Any], Any]) -> None:
+        self.A = gs.from_scipy(A).to(dtype).requires_grad_()
+        self.B = gs.from_scipy(csr_array(A.T)).to(dtype).requires_grad_()
+        self.scipy = self.A.to_scipy(), self.B.to_scipy()
+        self.torch = [peers.csr((X.indptr, X.indices, X.shape), X.values.detach()) for X in (self.A, self.B)]
+        with torch.no_grad():
+            values = op(self.A, self.B).values
+        self.G = torch.randn(values.shape, dtype=dtype, generator=torch.Generator().manual_seed(2))
+
+    def gradients(self, C: gs.SparseMatrix) -> tuple[Tensor, ...]:
+        return grad(C.values, (self.A.values, self.B.values), self.G)
+
+
+def mkl(i: Pair) -> Any:
+    """MKL's product, with as many threads as torch has."""
+    if dot_product_mkl is None:
+        raise Skip("sparse_dot_mkl is not installed")
+    return dot_product_mkl(*i.scipy)
+
+
+def pair_bench(op: Callable[[Any, Any], Any], fresh: bool, matrices: tuple[str, ...], more: dict[str, Any]) -> Bench:
+    """C = op(A, B), dA and dB."""
+
+    def ours(i: Pair) -> gs.SparseMatrix:
+        result: gs.SparseMatrix = op(cold(i.A), cold(i.B)) if fresh else op(i.A, i.B)
+        return result
+
+    return Bench(
+        setup=lambda A, dtype, columns: Pair(A, dtype, op),
+        forward={OURS: ours, "scipy": lambda i: op(*i.scipy), "torch.sparse": lambda i: op(*i.torch), **more},
+        backward={OURS: lambda i: i.gradients(ours(i))},
+        bytes_moved=lambda i: (0, 0),
+        columns=(0,),
+        matrices=matrices,
+    )
+
+
+class Triangle:
+    """L = the lower triangle of A with a diagonal that dominates its row, and b."""
+
+    def __init__(self, A: csr_array, dtype: torch.dtype) -> None:
+        lower = scipy.sparse.tril(abs(A), -1, format="csr")
+        diagonal = scipy.sparse.diags_array(lower.sum(axis=1) + 1.0)
+        self.L = gs.from_scipy(csr_array(lower + diagonal)).to(dtype).requires_grad_()
+        self.scipy = self.L.to_scipy()
+        self.b = torch.randn(A.shape[0], dtype=dtype, generator=torch.Generator().manual_seed(1)).requires_grad_()
+        self.b_numpy, self.b_column = self.b.detach().numpy(), self.b.detach()[:, None]
+        self.G = torch.randn(A.shape[0], dtype=dtype, generator=torch.Generator().manual_seed(2))
+        self.torch = peers.csr((self.L.indptr, self.L.indices, self.L.shape), self.L.values.detach())
+
+
+TRIANGULAR = Bench(
+    setup=lambda A, dtype, columns: Triangle(A, dtype),
+    forward={
+        OURS: lambda i: gs.linalg.solve_triangular(i.L, i.b),
+        "scipy": lambda i: scipy.sparse.linalg.spsolve_triangular(i.scipy, i.b_numpy, lower=True),
+        "torch.sparse": lambda i: torch.triangular_solve(i.b_column, i.torch, upper=False).solution[:, 0],
+    },
+    backward={OURS: lambda i: grad(gs.linalg.solve_triangular(i.L, i.b), (i.L.values, i.b), i.G)},
+    bytes_moved=lambda i: (0, 0),
+    columns=(0,),
+    matrices=("tridiagonal", "poisson2d", "powerlaw"),
+)
+
+
+def multiply(A: Any, B: Any) -> Any:
+    return A @ B
+
+
+def add(A: Any, B: Any) -> Any:
+    return A + B
+
+
+BENCHES = {
+    "spgemm": pair_bench(multiply, False, SIZES, {"mkl": mkl}),
+    "spgemm cold": pair_bench(multiply, True, SIZES, {"mkl": mkl}),
+    "spadd": pair_bench(add, False, ("tridiagonal", "poisson2d", "powerlaw"), {}),
+    "spadd cold": pair_bench(add, True, ("tridiagonal", "poisson2d", "powerlaw"), {}),
+    "solve_triangular": TRIANGULAR,
+}
