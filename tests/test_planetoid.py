@@ -112,7 +112,7 @@ def damaged(change: dict[str, Any]) -> scipy.sparse.csr_matrix:
 
 
 MATRICES = {
-    "column 9 in row": {"indices": np.full(9, 9, np.int32)},
+    "cols[0] is 9, outside 0 … 2": {"indices": np.full(9, 9, np.int32)},
     "indptr has 2 entries": {"indptr": np.zeros(2, np.int32)},
     "its shape is 'x'": {"_shape": "x"},
     "its shape is (4,)": {"_shape": (4,)},
@@ -135,7 +135,7 @@ def test_damaged_matrices(tmp_path: Path, message: str) -> None:
         ("5\n7\n", "test.index: 2 nodes, but there are features of 3"),
         ("5\n7\n1\n", "test.index: its nodes are 1 to 7, but allx has 4"),
         ("5\n7\n99999999999\n", "test.index: its nodes are 5 to 99999999999"),
-        ("5\n5\n4\n", "a test node is named twice"),
+        ("5\n7\n7\n", "a test node is named twice"),
         ("5\nx\n4\n", "test.index:2: 'x' is not an integer"),
     ],
 )

@@ -107,8 +107,8 @@ def stochastic_block_model(
     ``noise`` times normal numbers. Of each class 20 nodes train, 30 validate, the rest test. The same seed gives the
     same graph for every number of threads; without one, torch's generator gives it.
 
-    >>> gs.datasets.stochastic_block_model((60, 80), seed=0)
-    Graph(140 nodes, 1134 edges, 16 features, 2 classes, 40/60/40 train/val/test)
+    >>> gs.datasets.stochastic_block_model((60, 80), p_in=1.0, p_out=0.0)  # 60 · 59 + 80 · 79 edges
+    Graph(140 nodes, 9860 edges, 16 features, 2 classes, 40/60/40 train/val/test)
     """
     return _synthetic(_ops.stochastic_block_model(sizes, p_in, p_out, num_features, noise, seed), len(sizes))
 

@@ -162,6 +162,18 @@ class _Matrix:
         self.state = state
 
 
+class _Bytes:
+    """Stands for codecs.encode, by which Python 3 writes bytes for Python 2."""
+
+    def __new__(cls, text: Any = "", encoding: Any = "latin1") -> Any:
+        if not isinstance(text, str) or encoding != "latin1":
+            raise _Refused("bytes that are not written as latin1")
+        return text.encode("latin1")
+
+    def __setstate__(self, state: Any) -> None:
+        raise _Refused("bytes that are more than bytes")
+
+
 class _Neighbours(dict[Any, Any]):
     """Stands for collections.defaultdict."""
 
@@ -175,6 +187,8 @@ class _Neighbours(dict[Any, Any]):
 # Everything a file may name, and what it gets. All of it is classes, which a file cannot write attributes to.
 _KNOWN: dict[tuple[str, str], type[Any]] = {
     ("__builtin__", "list"): list,
+    ("__builtin__", "bytes"): _Bytes,
+    ("_codecs", "encode"): _Bytes,
     ("builtins", "list"): list,
     ("collections", "defaultdict"): _Neighbours,
     ("numpy", "dtype"): _Type,
