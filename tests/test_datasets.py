@@ -148,7 +148,7 @@ def same(a: datasets.Graph, b: datasets.Graph) -> bool:
 
 
 @pytest.mark.parametrize("make", [datasets.stochastic_block_model, datasets.power_law])
-def test_seeds(make) -> None:  # noqa: ANN001
+def test_seeds(make) -> None:
     torch.set_num_threads(1)
     first = make(seed=3)
     torch.set_num_threads(4)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from dense_attention import SLOPE, Case
 from torch import Tensor
 
+from dense_attention import SLOPE, Case
 from gossamer import equations as eq
 
 ROOT = Path(__file__).parent.parent
@@ -20,11 +20,11 @@ Pairs = Iterator[tuple[Tensor, Tensor]]
 TABLE: dict[int, tuple[Callable[[Case], Pairs], tuple[int, ...], tuple[bool, ...]]] = {}
 
 
-def equation(*numbers: int, versions: tuple[int, ...] = (1, 2), last: tuple[bool, ...] = (False, True)):  # noqa: ANN201
+def equation(*numbers: int, versions: tuple[int, ...] = (1, 2), last: tuple[bool, ...] = (False, True)):
     """Enters a row: yields (ours, what it should be). `last`: for hidden layers, for output layers, or both."""
 
     def enter(row: Callable[[Case], Pairs]) -> Callable[[Case], Pairs]:
-        TABLE.update({number: (row, versions, last) for number in numbers})
+        TABLE.update(dict.fromkeys(numbers, (row, versions, last)))
         return row
 
     return enter

@@ -7,14 +7,14 @@ import re
 
 import pytest
 import torch
-from dense_attention import Layer, cross_entropy, directed_graph, parameters
 from torch import Tensor
 
 import gossamer as gs
+from dense_attention import Layer, cross_entropy, directed_graph, parameters
 from gossamer import equations as eq
 
 
-def dense_network(A: gs.SparseMatrix, H: Tensor, y: Tensor, mask: Tensor, layers, version: int):  # noqa: ANN001, ANN201
+def dense_network(A: gs.SparseMatrix, H: Tensor, y: Tensor, mask: Tensor, layers, version: int):
     built: list[Layer] = []
     for l, layer in enumerate(layers):
         built.append(Layer(A.to_dense() != 0, built[-1].H if built else H, layer, version, l == len(layers) - 1))

@@ -73,9 +73,7 @@ def backward(q: Arrays, f: Arrays, H: np.ndarray, delta: np.ndarray, last: bool)
         b["da"] = np.einsum("ijk,ijkd->kd", b["dL"], np.where(f["sum"] > 0, f["sum"], SLOPE * f["sum"]))
         b["bracket"] = passed + b["Sigma_src"]
         b["dW_dst"], b["dW_src"] = (np.einsum("nf,nkd->kfd", H, b[name]) for name in ("Sigma_dst", "bracket"))
-        b["dH"] = sum(
-            np.einsum("nkd,kfd->nf", b[s], q[W]) for s, W in (("Sigma_dst", "W_dst"), ("bracket", "W_src"))
-        )
+        b["dH"] = sum(np.einsum("nkd,kfd->nf", b[s], q[W]) for s, W in (("Sigma_dst", "W_dst"), ("bracket", "W_src")))
     return b
 
 

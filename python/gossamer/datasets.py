@@ -74,9 +74,9 @@ def assemble(
     where: str, adjacency: SparseMatrix, x: SparseMatrix | Tensor, y: Tensor, train: Tensor, val: Tensor, test: Tensor
 ) -> Graph:
     """A Graph of parts that fit together, or a ValueError that begins with ``where``. Splits are lists of nodes."""
-    masks = _ops.check_graph(where, adjacency.shape, x.shape, y, train, val, test)
+    train_mask, val_mask, test_mask = _ops.check_graph(where, adjacency.shape, x.shape, y, train, val, test)
     ones = adjacency.with_values(torch.ones_like(adjacency.values))
-    return Graph(ones, x, y, *masks, num_classes=int(y.max()) + 1 if len(y) else 0)
+    return Graph(ones, x, y, train_mask, val_mask, test_mask, int(y.max()) + 1 if len(y) else 0)
 
 
 def planetoid(name: str, root: PathLike) -> Graph:

@@ -142,7 +142,9 @@ class _Array:
             _, shape, dtype, fortran, data = self.state
             raw = data.encode("latin1") if isinstance(data, str) else data
             sizes = tuple(shape)
-            if not (isinstance(dtype, _Type) and isinstance(raw, bytes) and all(type(n) is int and n >= 0 for n in sizes)):
+            if not (
+                isinstance(dtype, _Type) and isinstance(raw, bytes) and all(type(n) is int and n >= 0 for n in sizes)
+            ):
                 raise _Refused("an array that is not numbers of a shape")
             array = np.frombuffer(raw, np.dtype(dtype.order + dtype.code))
             shaped = array.reshape(sizes, order="F" if fortran else "C")
