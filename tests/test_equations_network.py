@@ -76,6 +76,18 @@ def test_network_by_finite_differences(version: int) -> None:
             torch.testing.assert_close((losses[0] - losses[1]) / (2 * step), gradient[k], rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_network_on_a_device(version: int, device: torch.device) -> None:
+    A, y, mask = directed_graph(8, 2), torch.arange(8) % 3, torch.ones(8, dtype=torch.bool)
+    H = torch.randn(8, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    layers = [parameters(version, 2, 5, 3, 1), parameters(version, 3, 6, 3, 2)]
+    moved = [tuple(parameter.to(device) for parameter in layer) for layer in layers]
+    found = eq.network(A.to(device), H.to(device), y.to(device), mask.to(device), moved, version)
+    for name, expected in eq.network(A, H, y, mask, layers, version).items():
+        assert found[name].device == device
+        torch.testing.assert_close(found[name].cpu(), expected)
+
+
 def test_the_plain_path_is_differentiable() -> None:
     A, c = directed_graph(6, 0), torch.randn(6, 2, 3, dtype=torch.float64, requires_grad=True)
 
