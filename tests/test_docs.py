@@ -17,7 +17,10 @@ ROOT = Path(__file__).parent.parent
 MODULES = [
     "blocks",
     "construct",
+    "datasets",
     "elementwise",
+    "equations",
+    "golden",
     "io",
     "linalg",
     "ops",

@@ -3,7 +3,7 @@
 
 from gossamer import _library as _library  # loads the C++ library: first
 from gossamer import _sizes as _sizes
-from gossamer import linalg
+from gossamer import datasets, equations, golden, linalg
 from gossamer._library import cmake_prefix_path, show_config
 from gossamer.blocks import allclose, block_diag, diag, hstack, kron, vstack
 from gossamer.construct import (
@@ -31,13 +31,16 @@ __all__ = [
     "allclose",
     "block_diag",
     "cmake_prefix_path",
+    "datasets",
     "diag",
+    "equations",
     "eye",
     "from_coo",
     "from_dense",
     "from_edge_index",
     "from_scipy",
     "from_torch",
+    "golden",
     "hadamard",
     "hstack",
     "kron",

@@ -6,7 +6,10 @@
 //   y.square().sum().backward();
 //   auto dA = A.grad();                    // on A's pattern
 #pragma once
+#include "datasets.h"
 #include "elementwise.h"
+#include "equations.h"
+#include "golden.h"
 #include "io.h"
 #include "linalg.h"
 #include "ops.h"
