@@ -10,6 +10,7 @@ JOBS ?= $(shell nproc)
 # One compiler cache for every build folder and clone.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
+export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_file_ctime
 
 .PHONY: demo test bench lint format build all setup dev clean
 
