@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a tracer is told about ops whose results have a size that depends on the data: how many entries a part of a
-pattern has is not known before it is looked at. (Ops with known sizes say so in C++.)"""
+pattern has is not known before it is looked at; and about factors. (All other ops say it in C++.)"""
 
 from collections.abc import Sequence
 
@@ -43,3 +43,38 @@ torch.library.register_fake("gossamer::axis_index", _axis_index)
 torch.library.register_fake("gossamer::band", _band)
 torch.library.register_fake("gossamer::entries", _entries)
 torch.library.register_fake("gossamer::submatrix", _submatrix)
+
+
+# Factors are handles on the host, whatever the device of the matrix.
+def _analyze(pattern: Sequence[Tensor], shape: Sequence[int]) -> Tensor:
+    return torch.empty((), dtype=torch.int64)
+
+
+def _factorize(analysis: Tensor, values: Tensor, kind: str, engine: str = "auto") -> Tensor:
+    return torch.empty(values.shape[1:], dtype=torch.int64)
+
+
+def _factor_solve(
+    factor: Tensor, pattern: Sequence[Tensor], values: Tensor, b: Tensor, shape: Sequence[int], t: bool = False
+) -> Tensor:
+    return b.new_empty(b.shape)
+
+
+def _factor_logdet(factor: Tensor, pattern: Sequence[Tensor], values: Tensor, shape: Sequence[int]) -> Tensor:
+    return values.new_empty(values.shape[1:])
+
+
+def _factor_inverse(factor: Tensor, pattern: Sequence[Tensor], values: Tensor, shape: Sequence[int]) -> Tensor:
+    return values.new_empty(values.shape)
+
+
+def _factor_sign(factor: Tensor, values: Tensor) -> Tensor:
+    return values.new_empty(values.shape[1:])
+
+
+torch.library.register_fake("gossamer::analyze", _analyze)
+torch.library.register_fake("gossamer::factorize", _factorize)
+torch.library.register_fake("gossamer::factor_solve", _factor_solve)
+torch.library.register_fake("gossamer::factor_logdet", _factor_logdet)
+torch.library.register_fake("gossamer::factor_inverse", _factor_inverse)
+torch.library.register_fake("gossamer::factor_sign", _factor_sign)

@@ -3,8 +3,10 @@
 // and solves with the factors any number of times. Everything is float64, by columns, with 32-bit indices.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace gossamer {
 
@@ -22,11 +24,13 @@ class Factor {
   virtual ~Factor() = default;
   // x ← A⁻¹ x, or A⁻ᵀ x if t; n × columns, one column after the other.
   virtual void solve(double* x, int64_t columns, bool t) const = 0;
-  // |pivot| of column k of the matrix, for the determinant and to see what is singular.
+  // |pivot| of column k of the matrix: their product is |det A|, and a tiny one shows what is singular.
   virtual double pivot(int64_t k) const = 0;
+  virtual int sign() const = 0;  // of det A
 };
 
-// A factor, or the column at which the engine broke down.
+// A factor; or none, and the column at which the matrix turned out singular (or not positive definite); or none and -1
+// where the engine cannot tell and another one must be asked.
 struct Factored {
   std::unique_ptr<Factor> factor;
   int64_t column = -1;
@@ -37,13 +41,35 @@ class Analysis {
  public:
   virtual ~Analysis() = default;
   virtual Factored factorize(const SquareColumns& A) const = 0;
+  virtual double multiplications() const { return 0; }  // of a factorisation, where that is known
 };
 
-// LU with a fill-reducing column ordering and partial pivoting; breaks down at a column without a pivot.
-std::unique_ptr<Analysis> analyze_lu(const SquareColumns& A);
-// LDLᵀ with a fill-reducing ordering, of the lower triangle; breaks down at a pivot that is not positive.
-std::unique_ptr<Analysis> analyze_cholesky(const SquareColumns& A);
+enum class Kind { automatic, lu, cholesky };
+
+// lu: with a fill-reducing ordering and pivoting; breaks down at a column without a pivot.
+// cholesky: LDLᵀ or LLᵀ of the lower triangle; breaks down at a pivot that is not positive.
+struct Engine {
+  const char* name;
+  std::string (*version)();                                 // empty where the library is not installed
+  std::unique_ptr<Analysis> (*lu)(const SquareColumns& A);  // null: it has none
+  std::unique_ptr<Analysis> (*cholesky)(const SquareColumns& A);
+
+  bool has(Kind kind) const { return (kind == Kind::lu ? lu : cholesky) && !version().empty(); }
+};
+
+extern const Engine eigen, cholmod, umfpack, pardiso;
+
+// The multiplications of a Cholesky factorisation of A + Aᵀ, ordered by Eigen's AMD.
+double multiplications(const SquareColumns& A);
+
+// The engines to ask, one after the other; Eigen is the last. `wanted` is a name or "auto": what GOSSAMER_ENGINE says,
+// or else the best for a factorisation of so many multiplications.
+std::vector<const Engine*> engines_for(Kind kind, const std::string& wanted,
+                                       const std::function<double()>& multiplications);
 
 std::string engine_names();
+
+// +1 or -1; `order` is a permutation of 0 … n - 1.
+int parity(std::vector<int> order);
 
 }  // namespace gossamer

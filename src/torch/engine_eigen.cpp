@@ -73,6 +73,7 @@ class Lu final : public Factor, public Eigen::SparseLU<Matrix, Ordering> {
       if (it.index() == it.col()) return std::abs(it.value());
     return 0;
   }
+  int sign() const override { return const_cast<Lu&>(*this).signDeterminant() < 0 ? -1 : 1; }  // not const in 3.4
   // The message ends in the number of the column, counted from one in Eigen's order.
   int64_t breakdown() const {
     const std::string text = Base::lastErrorMessage();
@@ -99,6 +100,8 @@ class Ldlt final : public Factor, public Lower {
     solve_in_place(static_cast<const Lower&>(*this), rows(), x, columns);
   }
   double pivot(int64_t k) const override { return m_diag(m_P.size() ? m_P.indices()(k) : k); }
+  int sign() const override { return 1; }
+  double multiplications() const { return m_nonZerosPerCol.cast<double>().squaredNorm(); }
   int64_t breakdown() const {  // -1: all pivots are positive
     for (int64_t k = 0; k < m_diag.size(); ++k)
       if (!(m_diag(k) > 0)) return m_P.size() ? original(m_P, k) : k;
@@ -130,6 +133,7 @@ class LdltAnalysis final : public Analysis {
     if (const int64_t column = factor->breakdown(); column >= 0) return {nullptr, column};
     return {std::move(factor), -1};
   }
+  double multiplications() const override { return analysed_.multiplications(); }
 
  private:
   Ldlt analysed_;
@@ -147,8 +151,6 @@ bool nearly_symmetric(const SquareColumns& A) {
   return on_diagonal == A.n && 10 * alone <= 3 * static_cast<int64_t>(A.ptr[A.n]);
 }
 
-}  // namespace
-
 // A nearly symmetric pattern fills in least with an ordering of A + Aᵀ, if pivots stay on the diagonal where they can;
 // any other with an ordering of AᵀA, which holds for all pivots. Refinement makes up for the smaller pivots.
 std::unique_ptr<Analysis> analyze_lu(const SquareColumns& A) {
@@ -158,10 +160,20 @@ std::unique_ptr<Analysis> analyze_lu(const SquareColumns& A) {
 std::unique_ptr<Analysis> analyze_cholesky(const SquareColumns& A) {
   return std::make_unique<LdltAnalysis>(A);
 }
+std::string version() {
+  return std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
+         std::to_string(EIGEN_MINOR_VERSION);
+}
 
-std::string engine_names() {
-  return "Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
-         std::to_string(EIGEN_MINOR_VERSION) + " (LU, LDLT)";
+}  // namespace
+
+const Engine eigen = {"eigen", version, analyze_lu, analyze_cholesky};
+
+double multiplications(const SquareColumns& A) {
+  const Matrix M = copied(A), both = M + Matrix(M.transpose());
+  Ldlt analysed;
+  analysed.analyzePattern(both);
+  return analysed.multiplications();
 }
 
 }  // namespace gossamer

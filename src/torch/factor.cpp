@@ -77,17 +77,40 @@ bool PatternAnalysis::symmetric(const std::vector<double>& by_columns) const {
   return true;
 }
 
-const Analysis& PatternAnalysis::of(Kind kind) const {
+const Analysis& PatternAnalysis::analysis(const Engine& engine, Kind kind) const {
   const std::lock_guard lock(mutex_);
-  auto& analysis = kind == Kind::lu ? lu_ : cholesky_;
-  if (!analysis) {
+  auto& found = analyses_[{&engine, kind}];
+  if (!found) {
     const std::vector<double> ones(rows_.size(), 1.0);
-    analysis = kind == Kind::lu ? analyze_lu(with_values(ones.data())) : analyze_cholesky(with_values(ones.data()));
+    const auto analyze = kind == Kind::lu ? engine.lu : engine.cholesky;
+    found = analyze(with_values(ones.data()));
   }
-  return *analysis;
+  return *found;
 }
 
-MatrixFactor::MatrixFactor(const PatternAnalysis& pattern, std::vector<double> values, Kind kind)
+double PatternAnalysis::multiplications(Kind kind) const {
+  if (kind == Kind::cholesky) return analysis(eigen, kind).multiplications();
+  const std::lock_guard lock(mutex_);
+  if (lu_multiplications_ < 0) {
+    const std::vector<double> ones(rows_.size(), 1.0);
+    lu_multiplications_ = gossamer::multiplications(with_values(ones.data()));
+  }
+  return lu_multiplications_;
+}
+
+Factored PatternAnalysis::factorize(Kind kind, const std::string& wanted, const SquareColumns& A,
+                                    std::string& by) const {
+  Factored result;
+  for (const Engine* engine : engines_for(kind, wanted, [&] { return multiplications(kind); })) {
+    by = engine->name;
+    result = analysis(*engine, kind).factorize(A);
+    if (result.factor || result.column >= 0) break;
+  }
+  return result;
+}
+
+MatrixFactor::MatrixFactor(const PatternAnalysis& pattern, std::vector<double> values, Kind kind,
+                           const std::string& engine)
     : row_scale_(pattern.n(), 0.0), column_scale_(pattern.n(), 0.0) {
   const SquareColumns A = pattern.with_values(values.data());
   for (int q = 0; q < A.ptr[A.n]; ++q)
@@ -95,16 +118,17 @@ MatrixFactor::MatrixFactor(const PatternAnalysis& pattern, std::vector<double> v
                       A.rows[q]);
   bool symmetric = pattern.symmetric(values);
   TORCH_CHECK_VALUE(symmetric || kind != Kind::cholesky, "factorize: kind \"cholesky\" wants a symmetric matrix");
-  if (kind == Kind::automatic && symmetric)
-    for (int j = 0; j < A.n && symmetric; ++j) {
-      const int* end = A.rows + A.ptr[j + 1];
-      const int* diagonal = std::lower_bound(A.rows + A.ptr[j], end, j);
-      symmetric = diagonal != end && *diagonal == j && values[diagonal - A.rows] > 0;
-    }
+  for (int j = 0; j < A.n && symmetric && kind != Kind::lu; ++j) {
+    const int* end = A.rows + A.ptr[j + 1];
+    const int* diagonal = std::lower_bound(A.rows + A.ptr[j], end, j);
+    symmetric = diagonal != end && *diagonal == j && values[diagonal - A.rows] > 0;
+    TORCH_CHECK_VALUE(symmetric || kind != Kind::cholesky,
+                      "factorize: the matrix is not positive definite: the diagonal of column ", j, " is not positive");
+  }
   const std::vector<double> unscaled = values;
   scale(pattern, values, symmetric && kind != Kind::lu);
   if (kind != Kind::lu && symmetric) {
-    Factored result = pattern.of(Kind::cholesky).factorize(A);
+    Factored result = pattern.factorize(Kind::cholesky, engine, A, engine_);
     factor_ = std::move(result.factor);
     TORCH_CHECK_VALUE(factor_ || kind != Kind::cholesky,
                       "factorize: the matrix is not positive definite: the pivot of column ", result.column,
@@ -115,7 +139,7 @@ MatrixFactor::MatrixFactor(const PatternAnalysis& pattern, std::vector<double> v
     }
   }
   if (!factor_) {
-    Factored result = pattern.of(Kind::lu).factorize(pattern.with_values(values.data()));
+    Factored result = pattern.factorize(Kind::lu, engine, pattern.with_values(values.data()), engine_);
     if (!result.factor) throw_singular("factorize", "no pivot for column ", result.column);
     factor_ = std::move(result.factor);
   }

@@ -5,6 +5,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,7 +15,6 @@
 
 namespace gossamer {
 
-enum class Kind { automatic, lu, cholesky };
 Kind kind_named(const std::string& name);
 
 // A square pattern by columns, and what the engines found out about it, each when it is first asked for.
@@ -31,26 +31,33 @@ class PatternAnalysis {
   }
   std::vector<double> by_columns(const double* values, int64_t step) const;
   bool symmetric(const std::vector<double>& by_columns) const;  // pattern and values
-  const Analysis& of(Kind kind) const;
+  // The factors of A by the engine that is wanted, or by the next one that can; `by` becomes its name.
+  Factored factorize(Kind kind, const std::string& wanted, const SquareColumns& A, std::string& by) const;
 
  private:
   int64_t n_;
   std::vector<int> ptr_, rows_;
   std::vector<int64_t> perm_;
   bool symmetric_;
-  mutable std::mutex mutex_;
-  mutable std::unique_ptr<Analysis> lu_, cholesky_;
+  const Analysis& analysis(const Engine& engine, Kind kind) const;
+  double multiplications(Kind kind) const;
+
+  mutable std::recursive_mutex mutex_;
+  mutable std::map<std::pair<const Engine*, Kind>, std::unique_ptr<Analysis>> analyses_;
+  mutable double lu_multiplications_ = -1;
 };
 
 // The factors of R A C, with R and C diagonal powers of two that bring all rows and columns to size 1.
 class MatrixFactor {
  public:
-  MatrixFactor(const PatternAnalysis& pattern, std::vector<double> by_columns, Kind kind);
+  MatrixFactor(const PatternAnalysis& pattern, std::vector<double> by_columns, Kind kind, const std::string& engine);
 
   int64_t n() const { return static_cast<int64_t>(row_scale_.size()); }
   double norm(bool t) const { return t ? norm_t_ : norm_; }  // ‖A‖∞ or ‖Aᵀ‖∞
   void solve(double* x, int64_t columns, bool t) const;
   double log_abs_det() const;
+  int sign() const { return factor_->sign(); }  // of det A: the scales are positive
+  const std::string& engine() const { return engine_; }
 
  private:
   void scale(const PatternAnalysis& pattern, std::vector<double>& values, bool symmetric);
@@ -59,6 +66,7 @@ class MatrixFactor {
   std::vector<double> row_scale_, column_scale_;
   double norm_ = 0, norm_t_ = 0;
   std::unique_ptr<Factor> factor_;
+  std::string engine_;
 };
 
 at::Tensor handle_of(std::vector<std::shared_ptr<const PatternAnalysis>> objects, at::IntArrayRef size);

@@ -14,56 +14,8 @@ namespace gossamer {
 namespace {
 
 constexpr const char* op_name = "factor_solve";
-
-// The pattern by columns, for the engines; what they find out about it later is kept there, too.
-Tensor analyze(TensorList pattern, SymIntArrayRef shape) {
-  check_square("factorize", shape);
-  const PatternTensors T = unpack("factorize", pattern, shape, /*t=*/true);
-  if (pattern[0].is_meta()) return at::empty({}, T.indptr.options().dtype(at::kLong));
-  TORCH_CHECK_VALUE(T.indptr.size(0) <= INT32_MAX && T.indices.size(0) <= INT32_MAX,
-                    "factorize: the engines take up to 2^31 rows and entries, not ", T.indptr.size(0) - 1, " and ",
-                    T.indices.size(0));
-  const auto integers = [](const Tensor& t) {
-    const Tensor host = t.cpu().to(at::kInt).contiguous();
-    return std::vector<int>(host.const_data_ptr<int>(), host.const_data_ptr<int>() + host.numel());
-  };
-  const Tensor perm = T.perm.cpu().to(at::kLong).contiguous();
-  std::vector<int64_t> from(perm.const_data_ptr<int64_t>(), perm.const_data_ptr<int64_t>() + perm.numel());
-  const bool symmetric = at::equal(T.indptr, pattern[0]) && at::equal(T.indices, pattern[1]);
-  return handle_of({std::make_shared<const PatternAnalysis>(shape[0].expect_int(), integers(T.indptr),
-                                                            integers(T.indices), std::move(from), symmetric)},
-                   {});
-}
-
-// One factor a head: the handle has the shape of values without its first dimension.
-Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind) {
-  const Kind which = kind_named(std::string(kind));
-  TORCH_CHECK_TYPE(values.is_floating_point(), "factorize: values must be float32, float64, bfloat16 or float16, not ",
-                   values.scalar_type());
-  if (values.is_meta()) return at::empty_symint(values.sym_sizes().slice(1), values.options().dtype(at::kLong));
-  const auto pattern = analysis_at(analysis);
-  TORCH_CHECK_VALUE(values.dim() >= 1 && values.size(0) == pattern->nnz(), "factorize: values has shape ",
-                    shape_text(values), " but the pattern has ", pattern->nnz(), " entries");
-  const auto size = values.sizes().slice(1);
-  const int64_t heads = c10::multiply_integers(size);
-  const Tensor wide = values.to(at::kCPU, at::kDouble).contiguous();
-  std::vector<std::shared_ptr<const MatrixFactor>> factors;
-  for (int64_t h = 0; h < heads && pattern->n() > 0; ++h)
-    factors.push_back(std::make_shared<const MatrixFactor>(
-        *pattern, pattern->by_columns(wide.const_data_ptr<double>() + h, heads), which));
-  if (pattern->n() == 0) factors.resize(heads);
-  return handle_of(std::move(factors), size);
-}
-
-Tensor factorize_below_autograd(const Tensor& analysis, const Tensor& values, c10::string_view kind) {
-  at::AutoDispatchBelowADInplaceOrView below;
-  return ops::factorize(analysis, values, kind);
-}
-
-Tensor factorize_batched(const Tensor& analysis, const Tensor& values, c10::string_view kind) {
-  const Batch batch("factorize", {analysis}, {values});
-  return batch.wrap(ops::factorize(analysis, batch.at(values, 1), kind), 0);
-}
+constexpr const char* schema =
+    "factor_solve(Tensor factor, Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, bool t=False) -> Tensor";
 
 // X: (columns, n) in float64, solved in place. Refined while the residual is worth it; A is (pattern, values).
 void solve_refined(const MatrixFactor& factor, TensorList pattern, const Tensor& values, Tensor& X,
@@ -105,7 +57,7 @@ Tensor forward(const Tensor& factor, TensorList pattern, const Tensor& values, c
   check_square("solve", shape);
   const PatternTensors A = unpack(op_name, pattern, shape, t);
   check(A, factor, values, b);
-  if (b.is_meta() || b.numel() == 0) return at::empty_symint(b.sym_sizes(), b.options());
+  if (b.numel() == 0) return at::empty_symint(b.sym_sizes(), b.options());
   const auto factors = factors_at(factor);
   const int64_t H = static_cast<int64_t>(factors.size()), n = b.size(0);
   const auto host = on_host(pattern);
@@ -171,18 +123,6 @@ Tensor batched(const Tensor& factor, TensorList pattern, const Tensor& values, c
 
 }  // namespace
 
-Tensor ops::analyze(TensorList pattern, SymIntArrayRef shape) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::analyze", "").typed<decltype(analyze)>();
-  return op.call(pattern, shape);
-}
-
-Tensor ops::factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::factorize", "").typed<decltype(factorize)>();
-  return op.call(analysis, values, kind);
-}
-
 Tensor ops::factor_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
                          SymIntArrayRef shape, bool t) {
   static const auto op =
@@ -191,33 +131,19 @@ Tensor ops::factor_solve(const Tensor& factor, TensorList pattern, const Tensor&
 }
 
 TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("analyze(Tensor[] pattern, SymInt[] shape) -> Tensor");
-  m.def("factorize(Tensor analysis, Tensor values, str kind) -> Tensor");
-  m.def(
-      "factor_solve(Tensor factor, Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, bool t=False) -> Tensor");
+  m.def(schema);
 }
 TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("analyze", analyze);
-  m.impl("factorize", factorize);
-  m.impl("factor_solve", forward);
+  m.impl(op_name, forward);
 }
 TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("analyze", analyze);
-  m.impl("factorize", factorize);
-  m.impl("factor_solve", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl("analyze", analyze);
-  m.impl("factorize", factorize);
-  m.impl("factor_solve", forward);
+  m.impl(op_name, forward);
 }
 TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl("factorize", factorize_below_autograd);
-  m.impl("factor_solve", autograd);
+  m.impl(op_name, autograd);
 }
 TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl("factorize", factorize_batched);
-  m.impl("factor_solve", batched);
+  m.impl(op_name, batched);
 }
 
 }  // namespace gossamer

@@ -6,7 +6,7 @@
 
 namespace gossamer {
 
-// Throws SingularMatrixError(`op: what: the matrix is singular`). Python meets a ValueError, known by its last words.
+// Throws SingularMatrixError(`op: what: the matrix is singular`).
 template <class... What>
 [[noreturn]] void throw_singular(const char* op, const What&... what) {
   throw SingularMatrixError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},

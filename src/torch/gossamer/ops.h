@@ -31,13 +31,20 @@ Tensor solve_triangular(TensorList pattern, const Tensor& values, const Tensor& 
                         TensorList levels, bool upper, bool unit_diagonal, bool t);
 
 // The analysis of a square pattern for `factorize`, and the factors of matrices on it for `factor_solve`: handles,
-// int64 tensors that own what they stand for. kind: "auto", "lu" or "cholesky". A factor a head.
+// int64 tensors that own what they stand for. kind: "auto", "lu" or "cholesky"; engine: "auto" or a name. A factor a
+// head.
 Tensor analyze(TensorList pattern, SymIntArrayRef shape);
-Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind);
+Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind, c10::string_view engine);
+std::string factor_engine(const Tensor& factor);
 
 // x with A x = b, or Aᵀ x = b if t, from the factor of A = (pattern, values). b as X of spmm.
 Tensor factor_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
                     SymIntArrayRef shape, bool t);
+
+// log|det A|, its gradient A⁻ᵀ on the pattern (n solves), and the sign of det A, which is not differentiated.
+Tensor factor_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape);
+Tensor factor_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape);
+Tensor factor_sign(const Tensor& factor, const Tensor& values);
 
 // Rows of a triangle that can be solved at once: {level_ptr (n + 1), order (n)}, see triangular.h.
 std::tuple<Tensor, Tensor> levels(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, bool upper);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which engine factors a matrix.
+#include "engine.h"
+
+#include <c10/util/Exception.h>
+
+#include <array>
+#include <cstdlib>
+
+namespace gossamer {
+namespace {
+
+constexpr std::array all = {&eigen, &cholmod, &umfpack, &pardiso};
+
+const Engine& engine_named(const std::string& name) {
+  std::string installed;
+  for (const Engine* engine : all) {
+    const bool here = !engine->version().empty();
+    if (name == engine->name && here) return *engine;
+    TORCH_CHECK_VALUE(name != engine->name, "factorize: the engine \"", name, "\" is not installed");
+    installed += std::string(", \"") + engine->name + "\"";
+  }
+  TORCH_CHECK_VALUE(false, "factorize: engine must be \"auto\"", installed, ", not \"", name, "\"");
+}
+
+}  // namespace
+
+// Below `few` multiplications (a fraction of a second) the simple loops of Eigen are as fast as dense blocks, and need
+// no other library. The bound was read off bench/ops.py, see docs/linalg.md.
+std::vector<const Engine*> engines_for(Kind kind, const std::string& wanted,
+                                       const std::function<double()>& multiplications) {
+  constexpr double few = 1e8;
+  std::string name = wanted;
+  if (const char* said = std::getenv("GOSSAMER_ENGINE"); name == "auto" && said && *said) name = said;
+  std::vector<const Engine*> engines;
+  if (name != "auto") {
+    const Engine& engine = engine_named(name);
+    if (engine.has(kind)) engines.push_back(&engine);
+  } else if (multiplications() >= few) {
+    for (const Engine* engine : {&cholmod, &umfpack, &pardiso})
+      if (engine->has(kind)) engines.push_back(engine);
+  }
+  if (engines.empty() || engines.back() != &eigen) engines.push_back(&eigen);
+  return engines;
+}
+
+std::string engine_names() {
+  std::string names;
+  for (const Engine* engine : all)
+    if (const std::string version = engine->version(); !version.empty())
+      names += (names.empty() ? "" : ", ") + std::string(engine->name) + " " + version + " (" +
+               (engine->lu ? "LU" : "") + (engine->lu && engine->cholesky ? ", " : "") +
+               (engine->cholesky ? "Cholesky" : "") + ")";
+  return names;
+}
+
+// Every cycle of even length changes the sign.
+int parity(std::vector<int> order) {
+  int sign = 1;
+  for (size_t k = 0; k < order.size(); ++k)
+    while (order[k] != static_cast<int>(k)) {
+      std::swap(order[k], order[order[k]]);
+      sign = -sign;
+    }
+  return sign;
+}
+
+}  // namespace gossamer
