@@ -25,8 +25,9 @@ const Engine& engine_named(const std::string& name) {
 
 }  // namespace
 
-// Below `few` multiplications (a fraction of a second) the simple loops of Eigen are as fast as dense blocks, and need
-// no other library. The bound was read off bench/ops.py, see docs/linalg.md.
+// Below `few` multiplications (tens of milliseconds) the simple loops of Eigen are as fast as dense blocks. UMFPACK
+// must be asked for by name: with Debian's plain BLAS it was slower than Eigen on all grids and most real matrices.
+// Measured in docs/linalg.md.
 std::vector<const Engine*> engines_for(Kind kind, const std::string& wanted,
                                        const std::function<double()>& multiplications) {
   constexpr double few = 1e8;
@@ -37,7 +38,7 @@ std::vector<const Engine*> engines_for(Kind kind, const std::string& wanted,
     const Engine& engine = engine_named(name);
     if (engine.has(kind)) engines.push_back(&engine);
   } else if (multiplications() >= few) {
-    for (const Engine* engine : {&cholmod, &umfpack, &pardiso})
+    for (const Engine* engine : {&pardiso, &cholmod})
       if (engine->has(kind)) engines.push_back(engine);
   }
   if (engines.empty() || engines.back() != &eigen) engines.push_back(&eigen);

@@ -158,8 +158,11 @@ class PardisoFactor final : public Factor {
     const Factored again = eigen.lu(A)->factorize(A);
     return again.factor ? again.factor->sign() : 0;
   }
-  // Rows are exchanged within a block of columns only, which may not be enough: ‖b - A x‖ of some b tells.
+  // Rows are exchanged within a block of columns only, which may not be enough: lost pivots tell, and ‖b - A x‖ of some
+  // b.
   bool solves() const {
+    const auto [least, largest] = std::minmax_element(pivots_.begin(), pivots_.end());
+    if (!(*least > 1e-14 * *largest)) return false;
     const SquareColumns A = handle_->matrix();
     std::vector<double> x(A.n), residual(A.n);
     for (int i = 0; i < A.n; ++i) x[i] = residual[i] = 1 + i % 3;

@@ -120,3 +120,25 @@ CASES += [
         poisons=(),
     ),
 ]
+
+CASES += [
+    Case(
+        "logdet",
+        lambda A: gs.linalg.factorize(A).logdet(),
+        lambda A: torch.linalg.slogdet(A).logabsdet,
+        lambda make: (make.dominant(make.m),),
+        lambda A: (
+            torch.ops.gossamer.factor_logdet.default,
+            (gs.linalg.factorize(A)._handle, A.pattern.tensors(True), A.values, list(A.shape)),
+        ),
+        poisons=(),
+    ),
+    Case(
+        "logdet_heads",
+        lambda A: gs.linalg.factorize(A, "lu").logdet(),
+        lambda A: torch.linalg.slogdet(A.movedim(2, 0)).logabsdet,
+        lambda make: (make.dominant(make.m, 2),),
+        poisons=(),
+        timed=False,
+    ),
+]
