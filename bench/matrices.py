@@ -24,6 +24,15 @@ def poisson2d(side: int) -> csr_array:
     return csr_array(scipy.sparse.kron(line, eye, format="csr") + scipy.sparse.kron(eye, line, format="csr"))
 
 
+def poisson3d(side: int) -> csr_array:
+    """The 7-point Laplacian on a cube."""
+    plane, line = poisson2d(side), tridiagonal(side)
+    eye = scipy.sparse.eye_array
+    return csr_array(
+        scipy.sparse.kron(plane, eye(side), format="csr") + scipy.sparse.kron(eye(side**2), line, format="csr")
+    )
+
+
 def powerlaw(scale: int, edges: int, seed: int = 0) -> csr_array:
     """An R-MAT graph of 2^scale nodes (a, b, c, d = 0.57, 0.19, 0.19, 0.05); duplicate edges are merged."""
     rng = np.random.default_rng(seed)
@@ -48,6 +57,10 @@ def load(name: str, quick: bool = False) -> csr_array:
         A = tridiagonal(2048 if quick else 32768)
     elif name == "poisson2d":
         A = poisson2d(50 if quick else 1000)
+    elif name == "poisson300":
+        A = poisson2d(40 if quick else 300)
+    elif name == "poisson3d":
+        A = poisson3d(10 if quick else 30)
     elif name == "powerlaw":
         A = powerlaw(11, 2**15) if quick else powerlaw(18, 2**22)
     elif name == "powerlaw16":

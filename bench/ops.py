@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 from scipy.sparse import csr_array
+from scipy.sparse.linalg import splu, spsolve
 from torch import Tensor
 from torch.autograd import grad
 
 import gossamer as gs
 from bench import peers
-from bench.row import OURS, Bench
+from bench.row import OURS, Bench, Skip
 
 
 def dense(height: int, columns: int, dtype: torch.dtype, seed: int) -> Tensor:
@@ -86,6 +87,31 @@ class Sampled(Matrix):
         return forward, 3 * forward + self.perm.nbytes  # dU = G V, dV = Gᵀ U
 
 
+class Solved(Matrix):
+    """Inputs of solve: A x = b, and the gradient G of x. A fresh pattern each time, so the analysis is timed, too."""
+
+    def __init__(self, A: csr_array, dtype: torch.dtype, columns: int) -> None:
+        super().__init__(A, dtype)
+        self.b = dense(A.shape[0], columns, dtype, seed=1).requires_grad_()
+        self.b_numpy = self.b.detach().numpy()
+        self.G = dense(A.shape[0], columns, dtype, seed=2)
+        self.columns = self.scipy.tocsc()
+
+    def solve(self, engine: str) -> Tensor:
+        indptr, indices, shape = self.pattern
+        fresh = gs.SparseMatrix(indptr, indices, self.values, shape)
+        try:
+            return gs.linalg.solve(fresh, self.b, engine=engine)
+        except ValueError as missing:
+            raise Skip(str(missing)) from None
+
+    def bytes_moved(self) -> tuple[int, int]:
+        return 0, 0  # depends on the fill
+
+
+ENGINES = {OURS: "auto", "eigen": "eigen", "cholmod": "cholmod", "pardiso": "pardiso", "umfpack": "umfpack"}
+
+
 def torch_transposed_backward(i: Product) -> Any:
     """torch's own way for Aᵀ X has a dense gradient; its entries on the pattern are what is asked for."""
     peers.refuse_dense_gradient(i.torch_csr)
@@ -139,6 +165,21 @@ BENCHES = {
         },
         bytes_moved=Sampled.bytes_moved,
         columns=(1, 64),
+    ),
+    "solve": Bench(
+        setup=Solved,
+        forward={
+            **{name: lambda i, engine=engine: i.solve(engine) for name, engine in ENGINES.items()},
+            "scipy": lambda i: spsolve(i.scipy, i.b_numpy),
+            "scipy splu": lambda i: splu(i.columns).solve(i.b_numpy),
+        },
+        backward={
+            name: lambda i, engine=engine: grad(i.solve(engine), (i.values, i.b), i.G)
+            for name, engine in ENGINES.items()
+        },
+        bytes_moved=Solved.bytes_moved,
+        columns=(1,),
+        matrices=("poisson300", "poisson3d"),
     ),
     "call overhead": Bench(
         setup=lambda A, dtype, columns: Product(A, dtype, columns, transpose=False),

@@ -279,7 +279,7 @@ def test_engine_tells_what_is_singular(engine: str) -> None:
     with pytest.raises(SingularMatrixError, match="the matrix is singular"):
         gs.linalg.factorize(gs.from_dense(dense), engine=engine).solve(ones(20))
     indefinite = gs.from_dense(torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=f64))
-    with pytest.raises(ValueError, match="not positive definite: the pivot of column [01] is not positive"):
+    with pytest.raises(ValueError, match=r"not positive definite: the pivot of column [01] is not positive"):
         gs.linalg.factorize(indefinite, "cholesky", engine)
     assert gs.linalg.solve(indefinite, torch.tensor([4.0, 5.0], dtype=f64), engine=engine).tolist() == pytest.approx(
         [2.0, 1.0]
@@ -319,7 +319,7 @@ def test_fake_handles_live_on_the_host() -> None:
     with torch._subclasses.FakeTensorMode() as mode:
         values = torch.empty(7, 2, dtype=f64, device="cuda")
         handle = torch.ops.gossamer.factorize(mode.from_tensor(analysis), values, "auto")
-        assert handle.device.type == "cpu" and handle.shape == (2,)
+        assert (handle.device.type, handle.shape) == ("cpu", (2,))
         pattern = [torch.empty_like(mode.from_tensor(t), device="cuda") for t in tensors]
         b = torch.empty(3, 2, dtype=f64, device="cuda")
         assert torch.ops.gossamer.factor_solve(handle, pattern, values, b, A.shape).device.type == "cuda"
