@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gossamer.sparse_matrix import SparseMatrix
 
-SingularMatrixError = torch.linalg.LinAlgError
+SingularMatrixError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
 """A matrix that cannot be solved with; the message names the row, column or pivot. What torch.linalg raises, too."""
 
 
