@@ -39,15 +39,13 @@ struct Gat {
 template <Host E, class T, class I>
 void gat(const E& exec, const Gat<T, I>& in, T* Z, Sum<T>* lse) {
   using S = Sum<T>;
-  const bool far = in.far();
-  const auto scores = [&in, far](int64_t i, int64_t p, int64_t n, S* e) {
-    for (int64_t k = 0; k < n; ++k) {
-      if (far) prefetch_row(in.A, p + k, in.X, in.heads * in.width);
+  const auto scores = [&in](int64_t i, int64_t p, int64_t n, S* e) {
+    if (in.far()) prefetch(in.A.indices, block_after(in.A, p, n), in.alpha_src, in.heads, in.heads);
+    for (int64_t k = 0; k < n; ++k)
       for (int64_t h = 0; h < in.heads; ++h) {
         const S t = in.at(i, p + k, h);
         e[h * edge_block + k] = t > 0 ? t : t * in.slope;
       }
-    }
   };
   for_each_row_range(exec, in.A, in.heads * (in.width + 16), [&](int64_t begin, int64_t end) {
     simd(
@@ -71,8 +69,9 @@ template <int bytes, class T, class I>
     const int64_t stop = in.A.indptr[i + 1];
     for (int64_t p = in.A.indptr[i]; p < stop; p += edge_block) {
       const int64_t n = std::min(edge_block, stop - p);
+      const Block next = block_after(in.A, p, n);
+      if (far) prefetch(in.A.indices, next, in.alpha_src, heads, heads);
       for (int64_t k = 0; k < n; ++k) {
-        if (far) prefetch_row(in.A, p + k, in.X, columns);
         const T* x = in.X + in.A.indices[p + k] * columns;
         for (int64_t h = 0; h < heads; ++h) {
           const S t = in.at(i, p + k, h), slope = t > 0 ? S{1} : in.slope;
@@ -82,6 +81,7 @@ template <int bytes, class T, class I>
         }
       }
       for (int64_t h = 0; h < heads; ++h) {
+        if (far) prefetch(in.A.indices, next, in.X + h * width, columns, width);
         S* dt = dots.data() + h * edge_block;
         soften_backward<lanes>(e.data() + h * edge_block, dt, n, lse[i * heads + h], GZ[h], in.dropout, p * heads + h,
                                heads);
@@ -111,19 +111,19 @@ template <int bytes, class T, class I>
     const int64_t stop = At.indptr[j + 1];
     for (int64_t q = At.indptr[j]; q < stop; q += edge_block) {
       const int64_t n = std::min(edge_block, stop - q);
+      const Block next = block_after(At, q, n);
+      if (far) prefetch(perm, next, scratch, 2 * heads, 2 * heads);
       for (int64_t k = 0; k < n; ++k) {
-        if (far) {
-          prefetch_row(At, q + k, G, columns);
-          __builtin_prefetch(scratch + 2 * perm[std::min(q + k + edges_ahead, At.nnz - 1)] * heads);
-        }
         const S* entry = scratch + 2 * perm[q + k] * heads;
         for (int64_t h = 0; h < heads; ++h) weights[h * edge_block + k] = entry[h], d_src[h] += entry[heads + h];
       }
-      for (int64_t h = 0; h < heads; ++h)
+      for (int64_t h = 0; h < heads; ++h) {
+        if (far) prefetch(At.indices, next, G + h * width, columns, width);
         for_each_tile<lanes>(width, [&]<int l, int vectors>(int64_t c) {
           add_rows<l, vectors>(At.indices + q, n, weights.data() + h * edge_block, G + h * width + c, columns, S{1},
                                sums.data() + h * width + c);
         });
+      }
     }
     for (int64_t c = 0; c < columns; ++c) dX[j * columns + c] = static_cast<T>(sums[c]);
     for (int64_t h = 0; h < heads; ++h) d_alpha_src[j * heads + h] = static_cast<T>(d_src[h]);

@@ -5,6 +5,7 @@ from gossamer import _library as _library  # loads the C++ library: first
 from gossamer import _sizes as _sizes
 from gossamer import linalg
 from gossamer._library import cmake_prefix_path, show_config
+from gossamer.attention import gat_attention, gat_with_weights, gatv2_attention, gatv2_with_weights, graph_pattern
 from gossamer.blocks import allclose, block_diag, diag, hstack, kron, vstack
 from gossamer.construct import (
     eye,
@@ -38,6 +39,11 @@ __all__ = [
     "from_edge_index",
     "from_scipy",
     "from_torch",
+    "gat_attention",
+    "gat_with_weights",
+    "gatv2_attention",
+    "gatv2_with_weights",
+    "graph_pattern",
     "hadamard",
     "hstack",
     "kron",

@@ -6,6 +6,7 @@
 //   y.square().sum().backward();
 //   auto dA = A.grad();                    // on A's pattern
 #pragma once
+#include "attention.h"
 #include "elementwise.h"
 #include "io.h"
 #include "linalg.h"
