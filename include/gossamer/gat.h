@@ -26,30 +26,54 @@ struct Gat {
   Dropout dropout;
 
   bool far() const { return A.cols * heads * width * static_cast<int64_t>(sizeof(T)) > near_bytes; }
-
-  // t of entry p of row i.
-  Sum<T> at(int64_t i, int64_t p, int64_t h) const {
-    const Sum<T> t =
-        static_cast<Sum<T>>(alpha_dst[i * heads + h]) + static_cast<Sum<T>>(alpha_src[A.indices[p] * heads + h]);
-    return alpha_edge ? t + static_cast<Sum<T>>(alpha_edge[p * heads + h]) : t;
-  }
 };
+
+// The scores of entry p of row i and slope(t), each `edge_block` after the one of the head before; slopes may be null.
+template <int lanes, class T, class I>
+[[gnu::always_inline]] inline void gat_scores(const Gat<T, I>& in, int64_t i, int64_t p, Sum<T>* e, Sum<T>* slopes) {
+  using S = Sum<T>;
+  const T *dst = in.alpha_dst + i * in.heads, *src = in.alpha_src + in.A.indices[p] * in.heads;
+  for_each_tile<lanes>(in.heads, [&]<int l, int vectors>(int64_t first) {
+    for (int64_t h = first; h < first + l * vectors; h += l) {
+      Vec<S, l> t, other, slope = Vec<S, l>{} + in.slope, one = Vec<S, l>{} + 1;
+      S scores[l], sloped[l];
+      load<l>(dst + h, t);
+      load<l>(src + h, other);
+      t += other;
+      if (in.alpha_edge) load<l>(in.alpha_edge + p * in.heads + h, other), t += other;
+      slope = t > 0 ? one : slope;
+      t *= slope;
+      store<l>(t, scores);
+      store<l>(slope, sloped);
+      for (int k = 0; k < l; ++k) e[(h + k) * edge_block] = scores[k];
+      if (slopes)
+        for (int k = 0; k < l; ++k) slopes[(h + k) * edge_block] = sloped[k];
+    }
+  });
+}
+
+// Reads what an entry a little after p will want into the cache.
+template <class T, class I>
+[[gnu::always_inline]] inline void gat_prefetch(const Gat<T, I>& in, int64_t p) {
+  prefetch_row(in.A, p, in.X, in.heads * in.width);
+  prefetch_row(in.A, p, in.alpha_src, in.heads);
+}
 
 // Z: (rows, heads, width), lse: (rows, heads).
 template <Host E, class T, class I>
 void gat(const E& exec, const Gat<T, I>& in, T* Z, Sum<T>* lse) {
   using S = Sum<T>;
-  const auto scores = [&in](int64_t i, int64_t p, int64_t n, S* e) {
-    if (in.far()) prefetch(in.A.indices, block_after(in.A, p, n), in.alpha_src, in.heads, in.heads);
-    for (int64_t k = 0; k < n; ++k)
-      for (int64_t h = 0; h < in.heads; ++h) {
-        const S t = in.at(i, p + k, h);
-        e[h * edge_block + k] = t > 0 ? t : t * in.slope;
-      }
-  };
+  const bool far = in.far();
   for_each_row_range(exec, in.A, in.heads * (in.width + 16), [&](int64_t begin, int64_t end) {
-    simd(
-        [&]<int bytes> { attend_rows<bytes>(in.A, begin, end, in.heads, in.width, in.X, in.dropout, scores, Z, lse); });
+    simd([&]<int bytes> {
+      const auto scores = [&](int64_t i, int64_t p, int64_t n, S* e) {
+        for (int64_t k = 0; k < n; ++k) {
+          if (far) gat_prefetch(in, p + k);
+          gat_scores<bytes / sizeof(S)>(in, i, p + k, e + k, static_cast<S*>(nullptr));
+        }
+      };
+      attend_rows<bytes>(in.A, begin, end, in.heads, in.width, in.X, in.dropout, scores, Z, lse);
+    });
   });
 }
 
@@ -69,19 +93,14 @@ template <int bytes, class T, class I>
     const int64_t stop = in.A.indptr[i + 1];
     for (int64_t p = in.A.indptr[i]; p < stop; p += edge_block) {
       const int64_t n = std::min(edge_block, stop - p);
-      const Block next = block_after(in.A, p, n);
-      if (far) prefetch(in.A.indices, next, in.alpha_src, heads, heads);
       for (int64_t k = 0; k < n; ++k) {
+        if (far) gat_prefetch(in, p + k);
+        gat_scores<lanes>(in, i, p + k, e.data() + k, slopes.data() + k);
         const T* x = in.X + in.A.indices[p + k] * columns;
-        for (int64_t h = 0; h < heads; ++h) {
-          const S t = in.at(i, p + k, h), slope = t > 0 ? S{1} : in.slope;
-          e[h * edge_block + k] = t * slope;
-          slopes[h * edge_block + k] = slope;
+        for (int64_t h = 0; h < heads; ++h)
           dots[h * edge_block + k] = dot_columns<lanes>(g + h * width, x + h * width, width);
-        }
       }
       for (int64_t h = 0; h < heads; ++h) {
-        if (far) prefetch(in.A.indices, next, in.X + h * width, columns, width);
         S* dt = dots.data() + h * edge_block;
         soften_backward<lanes>(e.data() + h * edge_block, dt, n, lse[i * heads + h], GZ[h], in.dropout, p * heads + h,
                                heads);
@@ -111,19 +130,19 @@ template <int bytes, class T, class I>
     const int64_t stop = At.indptr[j + 1];
     for (int64_t q = At.indptr[j]; q < stop; q += edge_block) {
       const int64_t n = std::min(edge_block, stop - q);
-      const Block next = block_after(At, q, n);
-      if (far) prefetch(perm, next, scratch, 2 * heads, 2 * heads);
       for (int64_t k = 0; k < n; ++k) {
+        if (far) {
+          prefetch_row(At, q + k, G, columns);
+          __builtin_prefetch(scratch + 2 * perm[std::min(q + k + edges_ahead, At.nnz - 1)] * heads);
+        }
         const S* entry = scratch + 2 * perm[q + k] * heads;
         for (int64_t h = 0; h < heads; ++h) weights[h * edge_block + k] = entry[h], d_src[h] += entry[heads + h];
       }
-      for (int64_t h = 0; h < heads; ++h) {
-        if (far) prefetch(At.indices, next, G + h * width, columns, width);
+      for (int64_t h = 0; h < heads; ++h)
         for_each_tile<lanes>(width, [&]<int l, int vectors>(int64_t c) {
           add_rows<l, vectors>(At.indices + q, n, weights.data() + h * edge_block, G + h * width + c, columns, S{1},
                                sums.data() + h * width + c);
         });
-      }
     }
     for (int64_t c = 0; c < columns; ++c) dX[j * columns + c] = static_cast<T>(sums[c]);
     for (int64_t h = 0; h < heads; ++h) d_alpha_src[j * heads + h] = static_cast<T>(d_src[h]);

@@ -59,10 +59,12 @@ template <int lanes, class T>
 
 // e[h · edge_block + k] for the entries p + k of row i, k < n.
 template <int lanes, class T, class I>
-[[gnu::always_inline]] inline void gatv2_scores(const Gatv2<T, I>& in, int64_t i, int64_t p, int64_t n, Sum<T>* e) {
+[[gnu::always_inline]] inline void gatv2_scores(const Gatv2<T, I>& in, int64_t i, int64_t p, int64_t n, bool far,
+                                                Sum<T>* e) {
   const int64_t width = in.width, columns = in.columns();
   const T* v = in.x_dst + i * columns;
   for (int64_t k = 0; k < n; ++k) {
+    if (far) prefetch_row(in.A, p + k, in.x_src, columns);
     const T* u = in.x_src + in.A.indices[p + k] * columns;
     const T* w = in.x_edge ? in.x_edge + (p + k) * columns : nullptr;
     for (int64_t h = 0; h < in.heads; ++h) {
@@ -75,10 +77,11 @@ template <int lanes, class T, class I>
 // Z: (rows, heads, width), lse: (rows, heads).
 template <Host E, class T, class I>
 void gatv2(const E& exec, const Gatv2<T, I>& in, T* Z, Sum<T>* lse) {
+  const bool far = in.far();
   for_each_row_range(exec, in.A, 2 * in.columns(), [&](int64_t begin, int64_t end) {
     simd([&]<int bytes> {
       const auto scores = [&](int64_t i, int64_t p, int64_t n, Sum<T>* e) {
-        gatv2_scores<bytes / sizeof(Sum<T>)>(in, i, p, n, e);
+        gatv2_scores<bytes / sizeof(Sum<T>)>(in, i, p, n, far, e);
       };
       attend_rows<bytes>(in.A, begin, end, in.heads, in.width, in.x_src, in.dropout, scores, Z, lse);
     });
@@ -134,14 +137,12 @@ template <int bytes, class T, class I>
     for (int64_t p = in.A.indptr[i]; p < stop; p += edge_block) {
       const int64_t n = std::min(edge_block, stop - p);
       const I* indices = in.A.indices + p;
-      const Block next = block_after(in.A, p, n);
-      gatv2_scores<lanes>(in, i, p, n, e.data());
+      gatv2_scores<lanes>(in, i, p, n, far, e.data());
       for (int64_t k = 0; k < n; ++k)
         for (int64_t h = 0; h < heads; ++h)
           dots[h * edge_block + k] =
               dot_columns<lanes>(g + h * width, in.x_src + indices[k] * columns + h * width, width);
       for (int64_t h = 0; h < heads; ++h) {
-        if (far) prefetch(in.A.indices, next, in.x_src + h * width, columns, width);
         S* de = dots.data() + h * edge_block;
         soften_backward<lanes>(e.data() + h * edge_block, de, n, lse[i * heads + h], GZ[h], in.dropout, p * heads + h,
                                heads);
@@ -204,20 +205,19 @@ template <int bytes, class T, class I>
     const int64_t stop = At.indptr[j + 1];
     for (int64_t q = At.indptr[j]; q < stop; q += edge_block) {
       const int64_t n = std::min(edge_block, stop - q);
-      const Block next = block_after(At, q, n);
-      if (far) prefetch(perm, next, scratch, 2 * heads, 2 * heads);
       for (int64_t k = 0; k < n; ++k) {
+        if (far) {
+          prefetch_row(At, q + k, G, columns);
+          prefetch_row(At, q + k, in.x_dst, columns);
+          __builtin_prefetch(scratch + 2 * perm[std::min(q + k + edges_ahead, At.nnz - 1)] * heads);
+        }
         const S* entry = scratch + 2 * perm[q + k] * heads;
         for (int64_t h = 0; h < heads; ++h) {
           weights[h * edge_block + k] = entry[h];
           de[h * edge_block + k] = entry[heads + h];
         }
       }
-      for (int64_t h = 0; h < heads; ++h) {
-        if (far) {
-          prefetch(At.indices, next, G + h * width, columns, width);
-          prefetch(At.indices, next, in.x_dst + h * width, columns, width);
-        }
+      for (int64_t h = 0; h < heads; ++h)
         for_each_tile<lanes>(width, [&]<int l, int vectors>(int64_t tile) {
           const int64_t c = h * width + tile;
           gatv2_transposed_tile<l, vectors>(At.indices + q, perm + q, n, columns, G + c, in.x_src + j * columns + c,
@@ -225,7 +225,6 @@ template <int bytes, class T, class I>
                                             weights.data() + h * edge_block, de.data() + h * edge_block,
                                             sums.data() + c, slopes.data() + c);
         });
-      }
     }
     for (int64_t c = 0; c < columns; ++c)
       d_src[j * columns + c] = static_cast<T>(sums[c] + slopes[c] * static_cast<S>(in.att[c]));

@@ -18,24 +18,14 @@ namespace gossamer::kernels {
 
 // Entries of a row at a time: 32 rows of 128 floats stay in the nearest cache. Numbers of a block are (heads, 32).
 constexpr int64_t edge_block = 32;
+constexpr int64_t edges_ahead = 12;  // entries to look ahead, as in spmm
 
-// Entries p … p + n - 1. As many, a block after them, are read ahead, whatever rows they belong to: most are short.
-struct Block {
-  int64_t p, n;
-};
-template <class I>
-[[gnu::always_inline]] inline Block block_after(const PatternView<I>& A, int64_t p, int64_t n) {
-  return {p + edge_block, std::min(n, A.nnz - (p + edge_block))};
-}
-
-// Reads `width` columns of the rows of X that a block will want into the cache; X points at the first column. Called
-// head by head while the block before is worked on, because the memory serves few requests at a time.
+// Reads the rows of X of the entry `edges_ahead` after p into the cache.
 template <class T, class I>
-[[gnu::always_inline]] inline void prefetch(const I* which, const Block& block, const T* X, int64_t ldx,
-                                            int64_t width) {
+[[gnu::always_inline]] inline void prefetch_row(const PatternView<I>& A, int64_t p, const T* X, int64_t width) {
   constexpr int64_t line = 64 / sizeof(T);
-  for (int64_t k = block.p; k < block.p + block.n; ++k)
-    for (int64_t c = 0; c < width; c += line) __builtin_prefetch(X + which[k] * ldx + c);
+  const T* next = X + A.indices[std::min(p + edges_ahead, A.nnz - 1)] * width;
+  for (int64_t c = 0; c < width; c += line) __builtin_prefetch(next + c);
 }
 
 // Calls f<lanes, vectors>(c) for tiles of lanes · vectors columns from column c on, the widest first, until all `width`
@@ -136,7 +126,6 @@ template <int bytes, class T, class I, class Scores>
   using S = Sum<T>;
   constexpr int lanes = bytes / sizeof(S);
   const int64_t columns = heads * width;
-  const bool far = A.cols * columns * static_cast<int64_t>(sizeof(T)) > near_bytes;
   std::vector<S> e(heads * edge_block), sums(columns);
   std::vector<RunningSoftmax<S>> softmax(heads);
   for (int64_t i = begin; i < end; ++i) {
@@ -145,10 +134,8 @@ template <int bytes, class T, class I, class Scores>
     const int64_t stop = A.indptr[i + 1];
     for (int64_t p = A.indptr[i]; p < stop; p += edge_block) {
       const int64_t n = std::min(edge_block, stop - p);
-      const Block next = block_after(A, p, n);
       scores(i, p, n, e.data());
       for (int64_t h = 0; h < heads; ++h) {
-        if (far) prefetch(A.indices, next, X + h * width, columns, width);
         S* weights = e.data() + h * edge_block;
         const S scale = softmax[h].template add<lanes>(weights, n);
         if (dropout.any())

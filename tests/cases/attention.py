@@ -94,7 +94,9 @@ def first(name: str, H: int, d: int, edges: bool = False, p: float = 0.0) -> Cas
     def dense(P: Tensor, x: Tensor, src: Tensor, dst: Tensor, edge: Tensor | None = None) -> Tensor:
         return dense_gat(P, x, src, dst, edge, p)
 
-    return Case(name, fused(gs.gat_attention, p), dense, inputs(False, H, d, edges), raw(torch.ops.gossamer.gat.default, p))
+    return Case(
+        name, fused(gs.gat_attention, p), dense, inputs(False, H, d, edges), raw(torch.ops.gossamer.gat.default, p)
+    )
 
 
 def second(name: str, H: int, d: int, edges: bool = False, p: float = 0.0) -> Case:
