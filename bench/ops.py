@@ -12,6 +12,7 @@ from torch.autograd import grad
 
 import gossamer as gs
 from bench import peers
+from bench.attention import attention_bench
 from bench.row import OURS, Bench
 
 
@@ -140,6 +141,8 @@ BENCHES = {
         bytes_moved=Sampled.bytes_moved,
         columns=(1, 64),
     ),
+    "gat": attention_bench(second=False),
+    "gatv2": attention_bench(second=True),
     "call overhead": Bench(
         setup=lambda A, dtype, columns: Product(A, dtype, columns, transpose=False),
         forward={

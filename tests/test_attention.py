@@ -170,7 +170,7 @@ def test_mistakes_are_named() -> None:
         gs.gat_with_weights(P, x, src, src)
     with pytest.raises(TypeError, match="pattern must be a Pattern or a SparseMatrix, not Tensor"):
         gs.gat_attention(EDGES, x, src, dst)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="edge 7 goes from 0 to 4, outside 4 sources and 4 destinations"):
+    with pytest.raises(ValueError, match="edge 6 goes from 0 to 4, outside 4 sources and 4 destinations"):
         gs.graph_pattern(EDGES, (4, 4))
     with pytest.raises(ValueError, match=r"edge_index must be \(2, E\), not \(8,\)"):
         gs.graph_pattern(EDGES[0], (4, 4))
