@@ -46,6 +46,14 @@ def powerlaw(scale: int, edges: int, seed: int = 0) -> csr_array:
     return csr_array(scipy.sparse.coo_array((rng.random(edges), (row, col)), shape=(n, n)))
 
 
+def graph(nodes: int, edges: int) -> csr_array:
+    """A power-law graph of any number of nodes, self loops added: ogbn-arxiv's size for attention."""
+    A = powerlaw((nodes - 1).bit_length(), edges).tocoo()
+    loops = np.arange(nodes)
+    row, col = (np.concatenate([axis % nodes, loops]) for axis in A.coords)
+    return csr_array(scipy.sparse.coo_array((np.ones(len(row)), (row, col)), shape=(nodes, nodes)))
+
+
 def tiny() -> csr_array:
     """20 x 15: nothing to compute, so what is timed is the call."""
     return csr_array(scipy.sparse.random_array((20, 15), density=0.2, rng=np.random.default_rng(0)))
@@ -65,6 +73,8 @@ def load(name: str, quick: bool = False) -> csr_array:
         A = powerlaw(11, 2**15) if quick else powerlaw(18, 2**22)
     elif name == "powerlaw16":
         A = powerlaw(10, 2**13) if quick else powerlaw(16, 600_000)
+    elif name == "graph":
+        A = graph(500, 4000) if quick else graph(169343, 2300000)
     elif name == "tiny":
         A = tiny()
     elif Path(name).is_file():

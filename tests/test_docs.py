@@ -15,6 +15,7 @@ import gossamer as gs
 
 ROOT = Path(__file__).parent.parent
 MODULES = [
+    "attention",
     "blocks",
     "construct",
     "datasets",

@@ -3,8 +3,9 @@
 
 from gossamer import _library as _library  # loads the C++ library: first
 from gossamer import _sizes as _sizes
-from gossamer import datasets, equations, golden, linalg
+from gossamer import datasets, equations, golden, linalg, nn
 from gossamer._library import cmake_prefix_path, show_config
+from gossamer.attention import gat_attention, gat_with_weights, gatv2_attention, gatv2_with_weights, graph_pattern
 from gossamer.blocks import allclose, block_diag, diag, hstack, kron, vstack
 from gossamer.construct import (
     eye,
@@ -41,10 +42,16 @@ __all__ = [
     "from_scipy",
     "from_torch",
     "golden",
+    "gat_attention",
+    "gat_with_weights",
+    "gatv2_attention",
+    "gatv2_with_weights",
+    "graph_pattern",
     "hadamard",
     "hstack",
     "kron",
     "matmul",
+    "nn",
     "load_npz",
     "linalg",
     "poisson",

@@ -27,10 +27,15 @@ using Wanted = std::vector<bool>;
 using Vjp = std::function<variable_list(const Tensor& grad, const variable_list& inputs, const Tensor& output,
                                         const Wanted& wanted)>;
 
-struct OpNode : torch::autograd::Node {
-  OpNode(std::string op, const variable_list& inputs, Vjp vjp);
+// The same for several outputs, of which only the first few are differentiable: `grads` are theirs, undefined where
+// there is none.
+using VjpOfMany = std::function<variable_list(const variable_list& grads, const variable_list& inputs,
+                                              const variable_list& outputs, const Wanted& wanted)>;
 
-  void keep_output(const Tensor& output);
+struct OpNode : torch::autograd::Node {
+  OpNode(std::string op, const variable_list& inputs, VjpOfMany vjp);
+
+  void keep_outputs(const variable_list& outputs, size_t differentiable);
   variable_list apply(variable_list&& grads) override;
   void release_variables() override;
   std::string name() const override { return op_ + "Backward"; }
@@ -38,11 +43,12 @@ struct OpNode : torch::autograd::Node {
  private:
   std::string op_;
   std::vector<torch::autograd::SavedVariable> inputs_;
-  torch::autograd::SavedVariable output_;
-  Vjp vjp_;
+  std::vector<torch::autograd::SavedVariable> outputs_;
+  VjpOfMany vjp_;
 };
 
-// Tangents of the inputs, undefined where there is none; empty if no input has one.
+// Inputs may be undefined (an optional one that was not given). Tangents of the inputs, undefined where there is none;
+// empty if no input has one.
 variable_list tangents(const variable_list& inputs);
 variable_list primals(const variable_list& inputs);
 
@@ -50,21 +56,35 @@ inline void set_tangent(const Tensor& output, const Tensor& tangent) {
   if (tangent.defined()) output._set_fw_grad(tangent, /*level=*/0, /*is_inplace_op=*/false);
 }
 
-// The output of `op` and its node, if there is one.
+// The outputs of `op` and its node, if there is one. The first `differentiable` outputs have a history.
 template <class Op>
-std::pair<Tensor, c10::intrusive_ptr<OpNode>> recorded(const char* name, const variable_list& inputs, const Op& op,
-                                                       Vjp vjp) {
-  Tensor output;
+std::pair<variable_list, c10::intrusive_ptr<OpNode>> recorded(const char* name, const variable_list& inputs,
+                                                              const Op& op, VjpOfMany vjp, size_t differentiable) {
+  variable_list outputs;
   c10::intrusive_ptr<OpNode> node;
   {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
-    output = op(inputs);
+    outputs = op(inputs);
   }
   if (at::GradMode::is_enabled() && torch::autograd::compute_requires_grad(inputs)) {
     node = c10::make_intrusive<OpNode>(name, inputs, std::move(vjp));
-    torch::autograd::set_history(output, node);
+    for (size_t k = 0; k < differentiable; ++k) torch::autograd::set_history(outputs[k], node);
   }
-  return {output, node};
+  return {outputs, node};
+}
+
+// With one output.
+template <class Op>
+std::pair<Tensor, c10::intrusive_ptr<OpNode>> recorded(const char* name, const variable_list& inputs, const Op& op,
+                                                       Vjp vjp) {
+  auto [outputs, node] = recorded(
+      name, inputs, [&op](const variable_list& in) { return variable_list{op(in)}; },
+      [vjp = std::move(vjp)](const variable_list& grads, const variable_list& in, const variable_list& out,
+                             const Wanted& wanted) {
+        return vjp(grads[0], in, out.empty() ? Tensor() : out[0], wanted);
+      },
+      1);
+  return {outputs[0], node};
 }
 
 // The output of `op` with its derivatives recorded. `op` maps variable_list → Tensor and calls the dispatcher. It must
@@ -95,8 +115,21 @@ Tensor differentiable(const char* name, const variable_list& inputs, const Op& o
   const auto [output, node] = recorded(name, inputs, op, std::move(vjp));
   const variable_list moving = tangents(inputs);
   if (!moving.empty()) set_tangent(output, jvp(primals(inputs), moving, output));
-  if (node && keep_output) node->keep_output(output);  // with its tangent, which forward mode over reverse mode reads
+  if (node && keep_output) node->keep_outputs({output}, 1);  // with its tangent, which forward over reverse reads
   return output;
+}
+
+// The same for several outputs, of which the first `differentiable` have derivatives; jvp gives their tangents.
+template <class Op, class Jvp>
+variable_list differentiable_many(const char* name, const variable_list& inputs, const Op& op, VjpOfMany vjp,
+                                  const Jvp& jvp, size_t differentiable, bool keep_outputs) {
+  const auto [outputs, node] = recorded(name, inputs, op, std::move(vjp), differentiable);
+  if (const variable_list moving = tangents(inputs); !moving.empty()) {
+    const variable_list moved = jvp(primals(inputs), moving, outputs);
+    for (size_t k = 0; k < differentiable; ++k) set_tangent(outputs[k], moved[k]);
+  }
+  if (node && keep_outputs) node->keep_outputs(outputs, differentiable);
+  return outputs;
 }
 
 }  // namespace gossamer

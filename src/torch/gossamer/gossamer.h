@@ -6,7 +6,9 @@
 //   y.square().sum().backward();
 //   auto dA = A.grad();                    // on A's pattern
 #pragma once
+#include "attention.h"
 #include "datasets.h"
+#include "edges.h"
 #include "elementwise.h"
 #include "equations.h"
 #include "golden.h"

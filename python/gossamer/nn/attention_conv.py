@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What both attention layers share: self-loops, features of edges, and what happens after the attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gossamer.nn.edges import Adjacency, Edges, SelfLoops, edge_index_of, edges_of
+from gossamer.nn.linear import Features, Linear
+from gossamer.pattern import Shape
+from gossamer.sparse_matrix import SparseMatrix
+
+Pair = tuple[Features, Features | None]
+Result = Tensor | tuple[Tensor, tuple[Tensor, Tensor]]
+
+
+class AttentionConv(torch.nn.Module):
+    """The part of an attention layer that does not depend on the kind of attention."""
+
+    def __init__(
+        self,
+        in_channels: int | tuple[int, int],
+        out_channels: int,
+        heads: int,
+        concat: bool,
+        negative_slope: float,
+        dropout: float,
+        add_self_loops: bool,
+        edge_dim: int | None,
+        fill_value: float | Tensor | str,
+        bias: bool,
+        residual: bool,
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels, self.heads, self.concat = in_channels, out_channels, heads, concat
+        self.negative_slope, self.dropout, self.add_self_loops = negative_slope, dropout, add_self_loops
+        self.edge_dim, self.fill_value, self.residual = edge_dim, fill_value, residual
+        total = heads * out_channels if concat else out_channels
+        into = in_channels if isinstance(in_channels, int) else in_channels[1]
+        self.lin_edge = None if edge_dim is None else Linear(edge_dim, heads * out_channels)
+        self.res = Linear(into, total) if residual else None
+        self.bias = torch.nn.Parameter(torch.empty(total)) if bias else None
+
+    def reset_parameters(self) -> None:
+        for module in self.children():
+            if isinstance(module, Linear):
+                module.reset_parameters()
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)
+
+    def by_heads(self, x: Tensor) -> Tensor:
+        return x.view(-1, self.heads, self.out_channels)
+
+    def edges(self, adjacency: Adjacency, shape: Shape) -> Edges:
+        loops = SelfLoops.REPLACE if self.add_self_loops else SelfLoops.NONE
+        return edges_of(type(self).__name__, adjacency, shape, loops)
+
+    def edge_features(self, adjacency: Adjacency, edge_attr: Tensor | None, edges: Edges) -> Tensor | None:
+        """(nnz, H, C), in the order of the pattern; None without features."""
+        if self.lin_edge is None:
+            return None
+        if edge_attr is None:
+            if not isinstance(adjacency, SparseMatrix):
+                return None
+            edge_attr = adjacency.values
+        columns = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
+        if columns.shape != (edges.given, self.edge_dim):
+            want = f"({edges.given}, {self.edge_dim})"
+            raise ValueError(f"{type(self).__name__}: edge_attr has shape {tuple(edge_attr.shape)}, not {want}")
+        of_loops = self.loop_features(edge_index_of(adjacency), columns, min(edges.pattern.shape))
+        if not self.add_self_loops:
+            of_loops = of_loops[:0]
+        return self.by_heads(self.lin_edge(edges.in_order(columns, of_loops)))
+
+    def loop_features(self, edge_index: Tensor, edge_attr: Tensor, n: int) -> Tensor:
+        fill = self.fill_value
+        if isinstance(fill, str):
+            return torch.ops.gossamer.loop_features(edge_index, edge_attr, n, fill)
+        return torch.as_tensor(fill, dtype=edge_attr.dtype, device=edge_attr.device).expand(n, edge_attr.shape[1])
+
+    def attention(self, fused: Any, with_weights: Any, edges: Edges, given: tuple[Any, ...], want: bool) -> Any:
+        """Z, or (Z, weights) if they are wanted."""
+        dropout = self.dropout if self.training else 0.0
+        how = {"negative_slope": self.negative_slope, "dropout": dropout}
+        return (with_weights if want else fused)(edges.pattern, *given, **how)
+
+    def finish(self, Z: Tensor, x_dst: Features | None) -> Tensor:
+        """Heads side by side or averaged, the residual, the bias."""
+        out = Z.flatten(1) if self.concat else Z.mean(dim=1)
+        if self.res is not None and x_dst is not None:
+            out = out + self.res(x_dst)
+        return out if self.bias is None else out + self.bias
+
+    def extra_repr(self) -> str:
+        return f"{self.in_channels}, {self.out_channels}, heads={self.heads}"

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a layer computes on: the pattern of its edges, with self-loops as the layer wants them, made once."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from gossamer.pattern import Pattern, Shape
+from gossamer.sparse_matrix import SparseMatrix
+
+_ops = torch.ops.gossamer
+
+Adjacency = Tensor | Pattern | SparseMatrix
+"""edge_index (2, E), sources above targets; or a matrix whose row i holds the edges that point at i."""
+
+
+class SelfLoops(IntEnum):
+    NONE = 0
+    REPLACE = 1  # every node gets one, in place of those it had
+    REMAINING = 2  # every node without one gets one
+
+
+class Edges(NamedTuple):
+    """A pattern (destinations, sources), and the edge that each entry is; numbers from ``given`` on are added loops."""
+
+    pattern: Pattern
+    edge: Tensor
+    given: int
+
+    def in_order(self, features: Tensor, of_loops: Tensor) -> Tensor:
+        """Features of the given edges and of the loops, in the order of the pattern."""
+        return torch.cat([features, of_loops]).index_select(0, self.edge)
+
+    def as_given(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """edge_index and weights in the order of the given edges, added loops at the end."""
+        order = self.edge.argsort(stable=True)
+        pairs = torch.stack([self.pattern.indices.long(), self.pattern.row_indices])
+        return pairs.index_select(1, order), weights.index_select(0, order)
+
+
+def edge_index_of(adjacency: Adjacency) -> Tensor:
+    """(2, E), sources above targets."""
+    if isinstance(adjacency, Tensor):
+        return adjacency
+    pattern = adjacency.pattern if isinstance(adjacency, SparseMatrix) else adjacency
+    return pattern.keep("edge_index", lambda: torch.stack([pattern.indices.long(), pattern.row_indices]))
+
+
+def edges_of(layer: str, adjacency: Adjacency, shape: Shape, loops: SelfLoops) -> Edges:
+    """The edges of a graph, kept with its pattern, or for as long as the edge_index lives and is not written to."""
+    if isinstance(adjacency, SparseMatrix):
+        adjacency = adjacency.pattern
+    if isinstance(adjacency, Pattern):
+        if adjacency.shape != shape:
+            raise ValueError(f"{layer}: the pattern is {adjacency.shape} but there are {shape} (targets, sources)")
+        return adjacency.keep(("edges", loops), lambda: _make(edge_index_of(adjacency), shape, loops))
+    if not isinstance(adjacency, Tensor):
+        wanted = "a tensor (2, E), a Pattern or a SparseMatrix"
+        raise TypeError(f"{layer}: edge_index must be {wanted}, not {type(adjacency).__name__}")
+    if adjacency.is_inference():  # whether it was written to since cannot be told
+        return _make(adjacency, shape, loops)
+    kept: dict[tuple[int, Shape, SelfLoops], Edges] = _KEPT.setdefault(adjacency, {})
+    key = adjacency._version, shape, loops
+    if key not in kept:
+        for old in [k for k in kept if k[0] != key[0]]:
+            del kept[old]
+        kept[key] = _make(adjacency, shape, loops)
+    return kept[key]
+
+
+def _make(edge_index: Tensor, shape: Shape, loops: SelfLoops) -> Edges:
+    indptr, indices, edge = _ops.edges(edge_index, shape, int(loops))
+    return Edges(Pattern(indptr, indices, shape, check=False), edge, edge_index.shape[1])
+
+
+_KEPT = WeakTensorKeyDictionary()

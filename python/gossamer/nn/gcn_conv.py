@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The graph convolution of Kipf and Welling."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gossamer.nn.edges import Adjacency, SelfLoops, edges_of
+from gossamer.nn.linear import Features, Linear
+from gossamer.sparse_matrix import SparseMatrix
+
+_ops = torch.ops.gossamer
+
+
+class GCNConv(torch.nn.Module):
+    """Y = D^-1/2 Ã D^-1/2 X Wᵀ + b with Ã = A + I (A + 2I if ``improved``) and D its row sums.
+
+    Arguments, parameter names and ``state_dict`` are those of PyG's layer. ``edge_index`` is (2, E), or a ``Pattern`` or
+    ``SparseMatrix`` whose row i holds the edges that point at i; its values are the weights of the edges. Weights are
+    differentiable. ``cached=True`` keeps the first normalised matrix for good, weights and all.
+
+    >>> conv = gs.nn.GCNConv(3, 2)
+    >>> conv(torch.randn(4, 3), torch.tensor([[0, 1, 2], [1, 2, 3]])).shape
+    torch.Size([4, 2])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        improved: bool = False,
+        cached: bool = False,
+        add_self_loops: bool | None = None,
+        normalize: bool = True,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        add_self_loops = normalize if add_self_loops is None else add_self_loops
+        if add_self_loops and not normalize:
+            raise ValueError("GCNConv: add_self_loops=True goes with normalize=True")
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.improved, self.cached, self.add_self_loops, self.normalize = improved, cached, add_self_loops, normalize
+        self.lin = Linear(in_channels, out_channels)
+        self.bias = torch.nn.Parameter(torch.empty(out_channels)) if bias else None
+        self._kept: SparseMatrix | None = None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        self.lin.reset_parameters()
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)
+        self._kept = None
+
+    def matrix(self, n: int, adjacency: Adjacency, edge_weight: Tensor | None, dtype: torch.dtype) -> SparseMatrix:
+        """D^-1/2 Ã D^-1/2, or A itself without ``normalize``."""
+        if edge_weight is None and isinstance(adjacency, SparseMatrix):
+            edge_weight = adjacency.values
+        loops = SelfLoops.REMAINING if self.add_self_loops else SelfLoops.NONE
+        edges = edges_of("GCNConv", adjacency, (n, n), loops)
+        P = edges.pattern
+        if edge_weight is None and not self.improved:
+            weights = torch.ones(P.nnz, dtype=dtype, device=P.device)
+        else:
+            given = torch.ones(edges.given, dtype=dtype, device=P.device) if edge_weight is None else edge_weight
+            if given.shape != (edges.given,):
+                raise ValueError(f"GCNConv: edge_weight has shape {tuple(given.shape)} for {edges.given} edges")
+            added = torch.full((n,), 2.0 if self.improved else 1.0, dtype=given.dtype, device=P.device)
+            weights = edges.in_order(given, added)
+        values = _ops.gcn_norm(P.tensors(), weights, P.shape) if self.normalize else weights
+        return SparseMatrix._trusted(P, values)
+
+    def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        A = self._kept
+        if A is None:
+            A = self.matrix(x.shape[0], edge_index, edge_weight, self.lin.weight.dtype)
+            if self.cached:
+                self._kept = A
+        out = A._spmm(self.lin(x), False)
+        return out if self.bias is None else out + self.bias
+
+    def extra_repr(self) -> str:
+        return f"{self.in_channels}, {self.out_channels}"

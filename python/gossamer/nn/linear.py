@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""x Wᵀ + b for dense or sparse x, and the initialisations of PyG's layers."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from gossamer.sparse_matrix import SparseMatrix
+
+Features = Tensor | SparseMatrix
+"""(N, F); sparse features stay sparse."""
+
+
+def glorot(weight: Tensor) -> None:
+    """Uniform in ±√(6 / (fan_in + fan_out)), the last two sizes."""
+    bound = math.sqrt(6.0 / (weight.shape[-2] + weight.shape[-1]))
+    torch.nn.init.uniform_(weight, -bound, bound)
+
+
+class Linear(torch.nn.Module):
+    """Glorot weights; a bias uniform in ±1/√in. A SparseMatrix goes in as it is: x Wᵀ is then a sparse product."""
+
+    def __init__(self, in_channels: int, out_channels: int, bias: bool = False) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.weight = torch.nn.Parameter(torch.empty(out_channels, in_channels))
+        self.bias = torch.nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        glorot(self.weight)
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_channels) if self.in_channels else 0.0
+            torch.nn.init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, x: Features) -> Tensor:
+        if not isinstance(x, SparseMatrix):
+            return torch.nn.functional.linear(x, self.weight, self.bias)
+        product = x._spmm(self.weight.t(), False)
+        return product if self.bias is None else product + self.bias
+
+    def extra_repr(self) -> str:
+        return f"{self.in_channels}, {self.out_channels}, bias={self.bias is not None}"
