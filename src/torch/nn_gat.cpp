@@ -26,7 +26,7 @@ GATConvImpl::GATConvImpl(std::pair<int64_t, int64_t> in_channels, int64_t out, A
 }
 
 void GATConvImpl::reset_parameters() {
-  for (const Linear& map : {lin, lin_src, lin_dst, lin_edge, res})
+  for (Linear map : {lin, lin_src, lin_dst, lin_edge, res})
     if (map) map->reset_parameters();
   const auto vector = [this](const char* name, Tensor& att) {
     const torch::NoGradGuard off;
@@ -83,7 +83,7 @@ GATv2ConvImpl::GATv2ConvImpl(std::pair<int64_t, int64_t> in_channels, int64_t ou
 }
 
 void GATv2ConvImpl::reset_parameters() {
-  for (const Linear& map : {lin_l, lin_r, lin_edge, res})
+  for (Linear map : {lin_l, lin_r, lin_edge, res})
     if (map) map->reset_parameters();
   const torch::NoGradGuard off;
   glorot(att);

@@ -67,7 +67,8 @@ class GATConv(AttentionConv):
         """(n_dst, heads * out) or (n_dst, out); with ``return_attention_weights`` also (edge_index, weights)."""
         sources, targets = x if isinstance(x, tuple) else (x, x)
         lin_src, lin_dst = self.lin or self.lin_src, self.lin or self.lin_dst
-        assert lin_src is not None and lin_dst is not None
+        assert lin_src is not None
+        assert lin_dst is not None
         x_src = self.by_heads(lin_src(sources))
         alpha_src = (x_src * self.att_src).sum(-1)
         if targets is None:
@@ -78,7 +79,7 @@ class GATConv(AttentionConv):
             alpha_dst = (x_dst * self.att_dst).sum(-1)
         edges = self.edges(edge_index, (alpha_dst.shape[0], x_src.shape[0]))
         x_edge = self.edge_features(edge_index, edge_attr, edges)
-        alpha_edge = None if x_edge is None else (x_edge * self.att_edge).sum(-1)
+        alpha_edge = None if x_edge is None or self.att_edge is None else (x_edge * self.att_edge).sum(-1)
         given = (x_src, alpha_src, alpha_dst, alpha_edge)
         if not return_attention_weights:
             return self.finish(self.attention(gat_attention, gat_with_weights, edges, given, False), targets)

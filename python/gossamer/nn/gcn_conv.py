@@ -16,9 +16,9 @@ _ops = torch.ops.gossamer
 class GCNConv(torch.nn.Module):
     """Y = D^-1/2 Ã D^-1/2 X Wᵀ + b with Ã = A + I (A + 2I if ``improved``) and D its row sums.
 
-    Arguments, parameter names and ``state_dict`` are those of PyG's layer. ``edge_index`` is (2, E), or a ``Pattern`` or
-    ``SparseMatrix`` whose row i holds the edges that point at i; its values are the weights of the edges. Weights are
-    differentiable. ``cached=True`` keeps the first normalised matrix for good, weights and all.
+    Arguments, parameter names and ``state_dict`` are those of PyG's layer. ``edge_index`` is (2, E), or a ``Pattern``
+    or ``SparseMatrix`` whose row i holds the edges that point at i; its values are the weights of the edges. Weights
+    are differentiable. ``cached=True`` keeps the first normalised matrix for good, weights and all.
 
     >>> conv = gs.nn.GCNConv(3, 2)
     >>> conv(torch.randn(4, 3), torch.tensor([[0, 1, 2], [1, 2, 3]])).shape

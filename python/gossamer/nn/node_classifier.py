@@ -93,8 +93,8 @@ def train(
 ) -> tuple[NodeClassifier, Trained]:
     """Adam on the cross entropy of the training nodes. Weight decay is on the first layer for GCN, on all for GAT.
 
-    ``progress(epoch, loss, validation accuracy)`` is called after each epoch. With patience, training stops when neither
-    the validation loss nor the accuracy has improved for that long, and the best parameters are restored.
+    ``progress(epoch, loss, validation accuracy)`` is called after each epoch. With patience, training stops when
+    neither the validation loss nor the accuracy has improved for that long, and the best parameters are restored.
     """
     torch.manual_seed(seed)
     net = NodeClassifier(recipe, graph.num_features, graph.num_classes)
