@@ -13,7 +13,6 @@ from torch.autograd import grad
 
 import gossamer as gs
 from bench import peers
-from bench.attention import attention_bench
 from bench.row import OURS, Bench, Skip
 
 
@@ -182,8 +181,6 @@ BENCHES = {
         columns=(1,),
         matrices=("poisson300", "poisson3d"),
     ),
-    "gat": attention_bench(second=False),
-    "gatv2": attention_bench(second=True),
     "call overhead": Bench(
         setup=lambda A, dtype, columns: Product(A, dtype, columns, transpose=False),
         forward={

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd import grad
 
 import gossamer as gs
-from bench import ops, products
+from bench import layers, ops, products
 from bench.row import OURS, Bench
 
 
@@ -64,5 +64,5 @@ def alone(case: Case) -> Bench:
     )
 
 
-BENCHES = {**ops.BENCHES, **products.BENCHES}
+BENCHES = {**ops.BENCHES, **products.BENCHES, **layers.BENCHES}
 ROWS = {**BENCHES, **{case.name: alone(case) for case in CASES if case.timed and case.name not in BENCHES}}

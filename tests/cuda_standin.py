@@ -35,6 +35,7 @@ def load(path):
     torch.cuda.device_count = lambda: 1
     torch.cuda.synchronize = lambda device=None: None
     torch.cuda.is_bf16_supported = lambda including_emulation=True: True
+    torch.__config__.show = lambda: "PyTorch, with a stand-in for CUDA"  # C++ would ask the CUDA library
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     # The device thread of autograd drops its last graph after backward() has returned, and needs the interpreter for
     # it: torch aborts if that is gone by then. An idle moment at the end lets it finish.

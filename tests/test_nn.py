@@ -16,8 +16,6 @@ from gossamer.nn.edges import SelfLoops, edges_of
 
 pyg = pytest.importorskip("torch_geometric.nn", reason="torch_geometric is not installed")
 
-CORA = Path(__file__).parents[2] / "shared" / "data" / "planetoid" / "cora"
-
 
 def graph(nodes: int, edges: int, seed: int, sources: int | None = None) -> Tensor:
     """Random edges with parallel ones, self-loops, and nodes nothing points at."""
@@ -126,12 +124,10 @@ def test_attention_weights_come_in_the_order_of_the_edges(version: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["GCNConv", "GATConv", "GATv2Conv"])
-def test_cora(name: str) -> None:
-    if not CORA.is_dir():
-        pytest.skip(f"{CORA} is not there")
-    data = gs.datasets.load(CORA)
-    x = data.x.to(torch.float64).to_dense().requires_grad_()
-    edge_index = torch.stack([data.adjacency.indices.long(), data.adjacency.pattern.row_indices])
+def test_cora(name: str, data: Path) -> None:
+    cora = gs.datasets.load(data / "planetoid" / "cora")
+    x = cora.x.to(torch.float64).to_dense().requires_grad_()
+    edge_index = torch.stack([cora.adjacency.indices.long(), cora.adjacency.pattern.row_indices])
     how = {} if name == "GCNConv" else {"heads": 8}
     expect_same(*(getattr(module, name)(x.shape[1], 8, **how) for module in (gs.nn, pyg)), (x, edge_index), [x])
 

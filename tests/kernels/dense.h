@@ -20,15 +20,15 @@
 
 namespace gossamer::test {
 
-// A value type and an index type, and all pairs of them, for TYPED_TEST_SUITE.
+// A value type and an index type, for TYPED_TEST_SUITE: every one of each, not every pair, which would take twice as
+// long to compile.
 template <class T_, class I_>
 struct Types {
   using T = T_;
   using I = I_;
 };
-using AllTypes = testing::Types<Types<float, int32_t>, Types<float, int64_t>, Types<double, int32_t>,
-                                Types<double, int64_t>, Types<bfloat16, int32_t>, Types<bfloat16, int64_t>,
-                                Types<float16, int32_t>, Types<float16, int64_t>>;
+using AllTypes =
+    testing::Types<Types<float, int32_t>, Types<double, int64_t>, Types<bfloat16, int64_t>, Types<float16, int32_t>>;
 using IndexTypes = testing::Types<int32_t, int64_t>;
 
 template <class T>
