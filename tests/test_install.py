@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`pip install .` as a user does it, into a place of its own; then Python imports it and CMake finds it there."""
+"""`pip install .` as a user does it, into a place of its own; then Python imports it and CMake finds it there.
+
+It builds where `make` has built, with the same compiler, so that nothing is compiled a second time.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,9 +29,12 @@ assert (prefix / "include/gossamer/spmm.h").exists()
 
 def test_pip_install(tmp_path: Path) -> None:
     place = tmp_path / "site"
-    environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count())}
+    cache = (ROOT / "build/release/CMakeCache.txt").read_text()
+    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache, re.MULTILINE)
+    assert compiler is not None
+    environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count()), "CXX": compiler[1]}
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
-    options = ["--disable-pip-version-check", "--target", str(place), f"--config-settings=build-dir={ROOT}/build/pip"]
+    options = ["--disable-pip-version-check", "--target", str(place), f"--config-settings=build-dir={ROOT}/build/release"]
     done = subprocess.run([*command, *options, str(ROOT)], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     program = [sys.executable, "-c", PROGRAM.format(place=str(place))]
