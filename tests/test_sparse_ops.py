@@ -41,7 +41,7 @@ def test_symbolic_work_is_done_once_and_forgotten_with_the_other_pattern() -> No
     A, B = matrix(6, 6), matrix(6, 6, seed=1)
     assert (A @ B).pattern is (A @ B).pattern
     assert (A + B).pattern is (A - B).pattern
-    assert len(A.pattern._kept) == 2
+    assert {what for what, _ in A.pattern._kept} == {"product", "equal", "union"}
     del B
     gc.collect()
     assert not A.pattern._kept
