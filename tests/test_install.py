@@ -34,7 +34,12 @@ def test_pip_install(tmp_path: Path) -> None:
     assert compiler is not None
     environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count()), "CXX": compiler[1]}
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
-    options = ["--disable-pip-version-check", "--target", str(place), f"--config-settings=build-dir={ROOT}/build/release"]
+    options = [
+        "--disable-pip-version-check",
+        "--target",
+        str(place),
+        f"--config-settings=build-dir={ROOT}/build/release",
+    ]
     done = subprocess.run([*command, *options, str(ROOT)], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     program = [sys.executable, "-c", PROGRAM.format(place=str(place))]

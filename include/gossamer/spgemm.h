@@ -8,11 +8,14 @@
 // None forms more of the product than C holds. One thread owns one row of C and adds in one order: bitwise the same for
 // every thread count. The scratch is one dense row a thread.
 #pragma once
+#include <bit>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "exec.h"
 #include "half.h"
+#include "simd.h"
 
 namespace gossamer::kernels {
 
@@ -110,27 +113,65 @@ struct ProductRows {
   std::vector<I> indices;
 };
 
-// Appends the distinct columns of row i of A B, sorted. seen: B.cols entries, none of them i before.
+// The distinct columns of a row, sorted, for rows of few products: those not seen before, each put where its rank says.
+// The ranks of all are counted side by side, without a branch.
 template <class I>
-void append_columns(const PatternView<I>& A, const PatternView<I>& B, int64_t i, std::vector<I>& seen,
-                    std::vector<I>& columns) {
-  const size_t first = columns.size();
-  const I mark = static_cast<I>(i);
-  for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
-    for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q) {
-      const I j = B.indices[q];
-      if (seen[j] == mark) continue;
-      seen[j] = mark;
-      columns.push_back(j);
-    }
-  const auto row = columns.begin() + static_cast<int64_t>(first);
-  if (std::is_sorted(row, columns.end())) return;
-  const auto [least, most] = std::minmax_element(row, columns.end());
-  if (*most - *least >= 8 * (columns.end() - row)) return std::sort(row, columns.end());
-  auto next = row;  // close together: reading the marks in order is quicker than sorting
-  for (I j = *least, end = *most; j <= end; ++j)
-    if (seen[j] == mark) *next++ = j;
-}
+class ShortRow {
+ public:
+  static constexpr int64_t most = 64;  // products
+
+  explicit ShortRow(int64_t cols) : seen_(cols, I{-1}) {}
+
+  [[gnu::always_inline]] inline int64_t columns(const PatternView<I>& A, const PatternView<I>& B, int64_t i, I* out) {
+    constexpr int64_t side_by_side = 16;
+    I found[most], rank[most] = {};
+    int64_t count = 0;
+    const I mark = static_cast<I>(i);
+    for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+      for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q) {
+        const I j = B.indices[q];
+        found[count] = j;
+        count += seen_[j] != mark;
+        seen_[j] = mark;
+      }
+    for (int64_t k = count; k % side_by_side; ++k) found[k] = 0;  // their ranks are not looked at
+    for (int64_t first = 0; first < count; first += side_by_side)
+      for (int64_t k = 0; k < count; ++k)
+        for (int64_t l = first; l < first + side_by_side; ++l) rank[l] += found[k] < found[l];
+    for (int64_t k = 0; k < count; ++k) out[rank[k]] = found[k];
+    return count;
+  }
+
+ private:
+  std::vector<I> seen_;  // the last row a column was found in
+};
+
+// The same for rows of many products: a bit for each column and, above, a bit for each 64 of them.
+template <class I>
+class LongRow {
+ public:
+  explicit LongRow(int64_t cols) : bits_(cols / 64 + 1), words_(cols / 4096 + 1) {}
+
+  int64_t columns(const PatternView<I>& A, const PatternView<I>& B, int64_t i, I* out) {
+    for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+      for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q) {
+        const auto j = static_cast<uint64_t>(B.indices[q]);
+        bits_[j / 64] |= uint64_t{1} << j % 64;
+        words_[j / 4096] |= uint64_t{1} << j / 64 % 64;
+      }
+    const I* first = out;
+    for (size_t t = 0; t < words_.size(); ++t)
+      for (uint64_t left = std::exchange(words_[t], 0); left; left &= left - 1) {
+        const size_t w = 64 * t + std::countr_zero(left);
+        for (uint64_t word = std::exchange(bits_[w], 0); word; word &= word - 1)
+          *out++ = static_cast<I>(64 * w + std::countr_zero(word));
+      }
+    return out - first;
+  }
+
+ private:
+  std::vector<uint64_t> bits_, words_;
+};
 
 // The pattern of A B, symbolic: once per pair of patterns. O(Σ_{(i,k) in A} nnz(B[k, :])), and the rows are sorted.
 // indptr: rows + 1, int64 because it may not fit I. The columns come in pieces, because their number is not known
@@ -142,12 +183,21 @@ std::vector<ProductRows<I>> spgemm_pattern(const E& exec, const PatternView<I>& 
   std::vector<ProductRows<I>> pieces;
   std::mutex adding;
   for_each_row_range(exec, products, 4, [&](int64_t begin, int64_t end) {
-    std::vector<I> seen(B.cols, -1), columns;
-    for (int64_t i = begin; i < end; ++i) {
-      const size_t before = columns.size();
-      append_columns(A, B, i, seen, columns);
-      indptr[i + 1] = static_cast<int64_t>(columns.size() - before);
-    }
+    ShortRow<I> short_row(B.cols);
+    LongRow<I> long_row(B.cols);
+    std::vector<I> columns;
+    int64_t count = 0;
+    simd([&]<int> {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t most = std::min(work[i + 1] - work[i], B.cols);
+        if (count + most > static_cast<int64_t>(columns.size())) columns.resize(2 * count + most + ShortRow<I>::most);
+        I* row = columns.data() + count;
+        indptr[i + 1] = work[i + 1] - work[i] <= ShortRow<I>::most ? short_row.columns(A, B, i, row)
+                                                                   : long_row.columns(A, B, i, row);
+        count += indptr[i + 1];
+      }
+    });
+    columns.resize(count);
     const std::lock_guard lock(adding);
     pieces.push_back({begin, std::move(columns)});
   });

@@ -6,6 +6,9 @@
 // A: rows × cols.  X: (cols, heads, width), rows `ldx` apart.  Y: (rows, heads, width), contiguous.
 // One thread owns one row of Y and adds in the order of p: bitwise the same for every thread count.
 #pragma once
+#include <bit>
+#include <vector>
+
 #include "exec.h"
 #include "simd.h"
 
@@ -23,16 +26,13 @@ void spmv_range(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, int6
   }
 }
 
-// y = Aᵀ x for the columns first … last - 1 of A: row after row of A adds to the y's that are its own. The values are
-// read where they lie, and y[j] grows in the order of the rows, as it does in a product with the transposed pattern.
+// y += Aᵀ x for the rows begin … end - 1 of A.
 template <class T, class I>
-void spmv_scatter(const Csr<T, I>& A, int64_t first, int64_t last, const T* x, int64_t ldx, T* y) {
-  std::fill(y + first, y + last, T{0});
-  for (int64_t i = 0; i < A.rows; ++i) {
-    const I *p = A.indices + A.indptr[i], *end = A.indices + A.indptr[i + 1];
-    if (p == end || end[-1] < first) continue;
-    if (*p < first) p = std::lower_bound(p, end, static_cast<I>(first));
-    for (; p < end && *p < last; ++p) y[*p] += A.values[p - A.indices] * x[i * ldx];
+void spmv_scatter(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, int64_t ldx, T* y) {
+  int64_t p = A.indptr[begin];
+  for (int64_t i = begin; i < end; ++i) {
+    const T a = x[i * ldx];
+    for (const int64_t stop = A.indptr[i + 1]; p < stop; ++p) y[A.indices[p]] += A.values[p] * a;
   }
 }
 
@@ -104,10 +104,33 @@ void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t wi
   });
 }
 
-// y = Aᵀ x: one matrix, one vector, A large. At: the transposed pattern, which tells how to split the columns.
+// Into how many parts the rows of A are cut for spmv_transposed; 1: it is not worth it. It depends on A alone, and each
+// part beyond the first costs a vector of A.cols numbers.
+template <class T, class I>
+int64_t scatter_parts(const Csr<T, I>& A) {
+  const bool far = A.nnz * static_cast<int64_t>(sizeof(T)) > near_bytes;
+  const auto filled = static_cast<uint64_t>(A.nnz / (3 * std::max<int64_t>(A.cols, 1)));
+  return far ? std::clamp<int64_t>(static_cast<int64_t>(std::bit_floor(filled)), 1, 4) : 1;
+}
+
+// y = Aᵀ x for one matrix and one vector, without the transposed pattern: parts of A add what they have to a vector of
+// their own, and the vectors are added in order. A's values are read where they lie; through a permutation they would
+// cost a cache miss each. The parts are A's, not the threads', so the result is the same for every number of threads.
 template <Host E, class T, class I>
-void spmv_transposed(const E& exec, const Csr<T, I>& A, const PatternView<I>& At, const T* x, int64_t ldx, T* y) {
-  for_each_row_range(exec, At, 1, [&](int64_t first, int64_t last) { spmv_scatter(A, first, last, x, ldx, y); });
+void spmv_transposed(const E& exec, const Csr<T, I>& A, const T* x, int64_t ldx, T* y) {
+  const int64_t parts = scatter_parts(A), work = A.nnz + A.rows;
+  std::vector<T> sums((parts - 1) * A.cols);
+  exec.parallel_for(parts, [&](int64_t k) {
+    T* own = k == 0 ? y : sums.data() + (k - 1) * A.cols;
+    if (k == 0) std::fill(y, y + A.cols, T{0});
+    spmv_scatter(A, row_at(A, work * k / parts), k + 1 == parts ? A.rows : row_at(A, work * (k + 1) / parts), x, ldx,
+                 own);
+  });
+  const int64_t pieces = std::clamp<int64_t>(A.cols / 32768, 1, exec.threads());
+  exec.parallel_for(pieces, [&](int64_t n) {
+    for (int64_t k = 0; k + 1 < parts; ++k)
+      for (int64_t j = A.cols * n / pieces; j < A.cols * (n + 1) / pieces; ++j) y[j] += sums[k * A.cols + j];
+  });
 }
 
 }  // namespace gossamer::kernels

@@ -33,11 +33,10 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymInt
     const Tensor x = with_compact_rows(X), v = values.contiguous();
     const int64_t H = heads ? values.size(1) : 1, width = X.dim() == heads + 2 ? X.size(-1) : 1;
     if constexpr (Host<decltype(exec)> && std::same_as<T, Sum<T>>)
-      if (t && H * width == 1 && v.numel() * static_cast<int64_t>(sizeof(T)) > near_bytes) {
-        // Reading far-away values through the permutation would cost more than the product.
-        const PatternTensors own = unpack("spmm", pattern.slice(0, 2), shape, /*t=*/false);
-        return kernels::spmv_transposed(exec, own.view<T, I>(v, 1), A.view<I>(), ptr<T>(x), x.stride(0),
-                                        mutable_ptr<T>(Y));
+      if (t && H * width == 1) {
+        const auto own = unpack("spmm", pattern.slice(0, 2), shape, /*t=*/false).view<T, I>(v, 1);
+        if (kernels::scatter_parts(own) > 1)
+          return kernels::spmv_transposed(exec, own, ptr<T>(x), x.stride(0), mutable_ptr<T>(Y));
       }
     kernels::spmm(exec, A.view<T, I>(v, H), ptr<T>(x), x.stride(0), width, mutable_ptr<T>(Y));
   });
