@@ -9,6 +9,8 @@
 // every thread count. The scratch is one dense row a thread.
 #pragma once
 #include <bit>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -109,8 +111,11 @@ void spgemm_work(const PatternView<I>& A, const PatternView<I>& B, int64_t* work
 // The columns of consecutive rows of A B, from first_row on.
 template <class I>
 struct ProductRows {
-  int64_t first_row;
-  std::vector<I> indices;
+  int64_t first_row, count = 0, room;
+  std::unique_ptr<I[]> indices;
+
+  ProductRows(int64_t row, int64_t entries)
+      : first_row(row), room(entries), indices(std::make_unique_for_overwrite<I[]>(entries)) {}
 };
 
 // The distinct columns of a row, sorted, for rows of few products: those not seen before, each put where its rank says.
@@ -124,7 +129,7 @@ class ShortRow {
 
   [[gnu::always_inline]] inline int64_t columns(const PatternView<I>& A, const PatternView<I>& B, int64_t i, I* out) {
     constexpr int64_t side_by_side = 16;
-    I found[most], rank[most] = {};
+    I found[most];
     int64_t count = 0;
     const I mark = static_cast<I>(i);
     for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
@@ -134,11 +139,16 @@ class ShortRow {
         count += seen_[j] != mark;
         seen_[j] = mark;
       }
+    bool sorted = true;  // as in a band
+    for (int64_t k = 1; k < count; ++k) sorted &= found[k - 1] < found[k];
+    if (sorted) return std::copy_n(found, count, out), count;
     for (int64_t k = count; k % side_by_side; ++k) found[k] = 0;  // their ranks are not looked at
-    for (int64_t first = 0; first < count; first += side_by_side)
+    for (int64_t first = 0; first < count; first += side_by_side) {
+      I rank[side_by_side] = {};
       for (int64_t k = 0; k < count; ++k)
-        for (int64_t l = first; l < first + side_by_side; ++l) rank[l] += found[k] < found[l];
-    for (int64_t k = 0; k < count; ++k) out[rank[k]] = found[k];
+        for (int64_t l = 0; l < side_by_side; ++l) rank[l] += found[k] < found[first + l];
+      for (int64_t l = 0; l < std::min(side_by_side, count - first); ++l) out[rank[l]] = found[first + l];
+    }
     return count;
   }
 
@@ -179,27 +189,28 @@ class LongRow {
 template <Host E, class I>
 std::vector<ProductRows<I>> spgemm_pattern(const E& exec, const PatternView<I>& A, const PatternView<I>& B,
                                            const int64_t* work, int64_t* indptr) {
-  const PatternView<int64_t> products{A.rows, B.cols, work[A.rows], work, nullptr};
+  const PatternView<int64_t> all{A.rows, B.cols, work[A.rows], work, nullptr};
   std::vector<ProductRows<I>> pieces;
   std::mutex adding;
-  for_each_row_range(exec, products, 4, [&](int64_t begin, int64_t end) {
+  for_each_row_range(exec, all, 4, [&](int64_t begin, int64_t end) {
     ShortRow<I> short_row(B.cols);
     LongRow<I> long_row(B.cols);
-    std::vector<I> columns;
-    int64_t count = 0;
+    const int64_t piece = std::min<int64_t>(work[end] - work[begin], 1 << 18);
+    std::vector<ProductRows<I>> own;
+    own.emplace_back(begin, piece);
     simd([&]<int> {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t most = std::min(work[i + 1] - work[i], B.cols);
-        if (count + most > static_cast<int64_t>(columns.size())) columns.resize(2 * count + most + ShortRow<I>::most);
-        I* row = columns.data() + count;
-        indptr[i + 1] = work[i + 1] - work[i] <= ShortRow<I>::most ? short_row.columns(A, B, i, row)
-                                                                   : long_row.columns(A, B, i, row);
-        count += indptr[i + 1];
+        const int64_t products = work[i + 1] - work[i], most = std::min(products, B.cols);
+        if (own.back().count + most > own.back().room) own.emplace_back(i, std::max(piece, most));
+        ProductRows<I>& to = own.back();
+        I* row = to.indices.get() + to.count;
+        indptr[i + 1] =
+            products <= ShortRow<I>::most ? short_row.columns(A, B, i, row) : long_row.columns(A, B, i, row);
+        to.count += indptr[i + 1];
       }
     });
-    columns.resize(count);
     const std::lock_guard lock(adding);
-    pieces.push_back({begin, std::move(columns)});
+    std::move(own.begin(), own.end(), std::back_inserter(pieces));
   });
   indptr[0] = 0;
   for (int64_t i = 0; i < A.rows; ++i) indptr[i + 1] += indptr[i];
@@ -210,7 +221,7 @@ std::vector<ProductRows<I>> spgemm_pattern(const E& exec, const PatternView<I>& 
 template <Host E, class I>
 void join(const E& exec, const std::vector<ProductRows<I>>& pieces, const int64_t* indptr, I* indices) {
   exec.parallel_for(static_cast<int64_t>(pieces.size()), [&](int64_t k) {
-    std::copy(pieces[k].indices.begin(), pieces[k].indices.end(), indices + indptr[pieces[k].first_row]);
+    std::copy_n(pieces[k].indices.get(), pieces[k].count, indices + indptr[pieces[k].first_row]);
   });
 }
 
