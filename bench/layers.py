@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whole graph layers beside PyG's with the same weights: linear maps, self-loops, attention, bias, and the gradients of
-the input and of all parameters. DGL has no build for this torch."""
+the input and of all parameters. DGL has no build for this torch. PyG under torch.compile is timed in the forward only:
+its float32 gradients differ from eager PyG's by 1 % on the large graph, and contenders must agree."""
 
 from __future__ import annotations
 
@@ -75,7 +76,6 @@ def layer_bench(name: str) -> Bench:
         backward={
             OURS: lambda i: i.gradients(i.ours),
             "PyG": lambda i: i.gradients(i.theirs(False)),
-            "PyG compiled": lambda i: i.gradients(i.theirs(True)),
         },
         bytes_moved=lambda i: (0, 0),
         columns=(0,),
