@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from bench import cells, machine, matrices, plot, report
+from bench import cells, machine, matrices, plot, products, report
 from bench.table import ROWS
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -111,4 +111,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    products.load_mkl()
     sys.exit(main())

@@ -24,16 +24,23 @@ import gossamer as gs
 from bench import peers
 from bench.row import OURS, Bench, Skip
 
-# PyPI's mkl lies where sparse_dot_mkl does not look; GNU's threads are torch's, so torch.set_num_threads is obeyed.
-for library in sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*")):
-    os.environ.setdefault("MKL_RT", str(library))
-os.environ.setdefault("MKL_THREADING_LAYER", "GNU")
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    try:
-        from sparse_dot_mkl import dot_product_mkl
-    except (ImportError, OSError):
-        dot_product_mkl = None
+MKL: list[Callable[[Any, Any], Any]] = []  # its product, once load_mkl has found it
+
+
+def load_mkl() -> None:
+    """For the command line alone: a second MKL beside torch's does not go with the stand-in that the tests load."""
+    # PyPI's mkl lies where sparse_dot_mkl does not look; GNU's threads are torch's: torch.set_num_threads is obeyed.
+    for library in sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*")):
+        os.environ.setdefault("MKL_RT", str(library))
+    os.environ.setdefault("MKL_THREADING_LAYER", "GNU")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            from sparse_dot_mkl import dot_product_mkl
+        except (ImportError, OSError):
+            return
+    MKL.append(dot_product_mkl)
+
 
 SIZES = ("tridiagonal", "poisson2d", "powerlaw16")
 
@@ -61,9 +68,9 @@ class Pair:
 
 def mkl(i: Pair) -> Any:
     """MKL's product, with as many threads as torch has."""
-    if dot_product_mkl is None:
-        raise Skip("sparse_dot_mkl is not installed")
-    return dot_product_mkl(*i.scipy)
+    if not MKL:
+        raise Skip("sparse_dot_mkl is not loaded")
+    return MKL[0](*i.scipy)
 
 
 def pair_bench(op: Callable[[Any, Any], Any], fresh: bool, matrices: tuple[str, ...], more: dict[str, Any]) -> Bench:
