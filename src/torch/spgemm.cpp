@@ -108,30 +108,27 @@ Tensor batched(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList
 std::tuple<Tensor, Tensor> pattern(TensorList list_A, at::IntArrayRef shape_A, TensorList list_B,
                                    at::IntArrayRef shape_B) {
   const KeptResults kept;
-  const Tensor indptr_A = list_A[0].cpu(), indices_A = list_A[1].cpu();
-  const Tensor indptr_B = list_B[0].cpu(), indices_B = list_B[1].cpu();
-  const auto sym_A = c10::fromIntArrayRefSlow(shape_A), sym_B = c10::fromIntArrayRefSlow(shape_B);
-  const PatternTensors A = unpack("spgemm", {indptr_A, indices_A}, sym_A, false);
-  const PatternTensors B = unpack("spgemm", {indptr_B, indices_B}, sym_B, false);
-  TORCH_CHECK_TYPE(indptr_A.scalar_type() == indptr_B.scalar_type(), "spgemm: A has ", indptr_A.scalar_type(),
-                   " indices but B has ", indptr_B.scalar_type());
+  const PatternTensors A = host_pattern("spgemm", list_A[0], list_A[1], c10::fromIntArrayRefSlow(shape_A));
+  const PatternTensors B = host_pattern("spgemm", list_B[0], list_B[1], c10::fromIntArrayRefSlow(shape_B));
+  const auto type = A.indptr.scalar_type();
+  TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), "spgemm: A has ", type, " indices but B has ",
+                   B.indptr.scalar_type());
   TORCH_CHECK_VALUE(shape_A[1] == shape_B[0], "spgemm: A is ", shape_A[0], " x ", shape_A[1], " and B is ", shape_B[0],
                     " x ", shape_B[1], ", which do not multiply");
-  const auto wide = at::TensorOptions().dtype(at::kLong);
-  const Tensor work = at::empty({shape_A[0] + 1}, wide), indptr = at::empty({shape_A[0] + 1}, wide);
+  const Tensor work = host_integers(shape_A[0] + 1), indptr = host_integers(shape_A[0] + 1);
   Tensor indices;
-  with_index_type<void>(indptr_A.scalar_type(), [&]<class, class I> {
+  with_index_type<void>(type, [&]<class, class I> {
     kernels::spgemm_work(A.view<I>(), B.view<I>(), mutable_ptr<int64_t>(work));
     const auto rows = kernels::spgemm_pattern(TorchThreads{}, A.view<I>(), B.view<I>(), ptr<int64_t>(work),
                                               mutable_ptr<int64_t>(indptr));
     const int64_t nnz = ptr<int64_t>(indptr)[shape_A[0]];
     TORCH_CHECK_VALUE(nnz <= std::numeric_limits<I>::max(), "spgemm: the product has ", nnz,
                       " entries, more than int32 indices can count; use int64");
-    indices = at::empty({nnz}, indptr_A.options());
+    indices = host_integers(nnz, type);
     kernels::join(TorchThreads{}, rows, ptr<int64_t>(indptr), mutable_ptr<I>(indices));
   });
   const auto device = list_A[0].device();
-  return {indptr.to(device, indptr_A.scalar_type()), indices.to(device)};
+  return {indptr.to(device, type), indices.to(device)};
 }
 
 }  // namespace

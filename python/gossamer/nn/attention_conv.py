@@ -70,9 +70,9 @@ class AttentionConv(torch.nn.Module):
         if columns.shape != (edges.given, self.edge_dim):
             want = f"({edges.given}, {self.edge_dim})"
             raise ValueError(f"{type(self).__name__}: edge_attr has shape {tuple(edge_attr.shape)}, not {want}")
-        of_loops = self.loop_features(edge_index_of(adjacency), columns, min(edges.pattern.shape))
-        if not self.add_self_loops:
-            of_loops = of_loops[:0]
+        of_loops = columns[:0]
+        if self.add_self_loops:
+            of_loops = self.loop_features(edge_index_of(adjacency), columns, min(edges.pattern.shape))
         return self.by_heads(self.lin_edge(edges.in_order(columns, of_loops)))
 
     def loop_features(self, edge_index: Tensor, edge_attr: Tensor, n: int) -> Tensor:
@@ -81,11 +81,10 @@ class AttentionConv(torch.nn.Module):
             return torch.ops.gossamer.loop_features(edge_index, edge_attr, n, fill)
         return torch.as_tensor(fill, dtype=edge_attr.dtype, device=edge_attr.device).expand(n, edge_attr.shape[1])
 
-    def attention(self, fused: Any, with_weights: Any, edges: Edges, given: tuple[Any, ...], want: bool) -> Any:
-        """Z, or (Z, weights) if they are wanted."""
+    def attention(self, function: Any, edges: Edges, given: tuple[Any, ...]) -> Any:
+        """What one of the functions of gossamer.attention gives for the layer's settings."""
         dropout = self.dropout if self.training else 0.0
-        how = {"negative_slope": self.negative_slope, "dropout": dropout}
-        return (with_weights if want else fused)(edges.pattern, *given, **how)
+        return function(edges.pattern, *given, negative_slope=self.negative_slope, dropout=dropout)
 
     def finish(self, Z: Tensor, x_dst: Features | None) -> Tensor:
         """Heads side by side or averaged, the residual, the bias."""

@@ -82,6 +82,6 @@ class GATConv(AttentionConv):
         alpha_edge = None if x_edge is None or self.att_edge is None else (x_edge * self.att_edge).sum(-1)
         given = (x_src, alpha_src, alpha_dst, alpha_edge)
         if not return_attention_weights:
-            return self.finish(self.attention(gat_attention, gat_with_weights, edges, given, False), targets)
-        Z, weights = self.attention(gat_attention, gat_with_weights, edges, given, True)
+            return self.finish(self.attention(gat_attention, edges, given), targets)
+        Z, weights = self.attention(gat_with_weights, edges, given)
         return self.finish(Z, targets), edges.as_given(weights)

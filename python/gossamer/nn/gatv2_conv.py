@@ -66,6 +66,6 @@ class GATv2Conv(AttentionConv):
         edges = self.edges(edge_index, (x_dst.shape[0], x_src.shape[0]))
         given = (x_src, x_dst, self.att[0], self.edge_features(edge_index, edge_attr, edges))
         if not return_attention_weights:
-            return self.finish(self.attention(gatv2_attention, gatv2_with_weights, edges, given, False), targets)
-        Z, weights = self.attention(gatv2_attention, gatv2_with_weights, edges, given, True)
+            return self.finish(self.attention(gatv2_attention, edges, given), targets)
+        Z, weights = self.attention(gatv2_with_weights, edges, given)
         return self.finish(Z, targets), edges.as_given(weights)
