@@ -22,6 +22,9 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
+
+#include "exec.h"
 
 namespace gossamer {
 
@@ -159,9 +162,36 @@ class Gzip {
   Zlib::File file_ = nullptr;
 };
 
+// Reads a file of about `size` bytes in pieces, by all threads: copying from the system's memory is most of reading. If
+// the file has become shorter meanwhile, what stands before the first gap.
+template <Host E>
+void read_pieces(const E& exec, int fd, size_t size, Text& text) {
+  constexpr size_t piece = size_t{1} << 22;
+  const auto pieces = static_cast<int64_t>((size + piece - 1) / piece);
+  std::vector<size_t> got(static_cast<size_t>(pieces));
+  std::atomic<int> error = 0;
+  exec.parallel_for(pieces, [&](int64_t k) {
+    const size_t begin = static_cast<size_t>(k) * piece, want = std::min(piece, size - begin);
+    while (got[k] < want) {
+      const ssize_t n = ::pread(fd, text.end() + begin + got[k], want - got[k], static_cast<off_t>(begin + got[k]));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) error = errno;
+      if (n <= 0) return;
+      got[k] += static_cast<size_t>(n);
+    }
+  });
+  if (error) throw_errno(error);
+  for (const size_t n : got) {
+    text.grow(n);
+    if (n < piece) break;
+  }
+  if (::lseek(fd, static_cast<off_t>(text.size()), SEEK_SET) < 0) throw_errno();
+}
+
 // The contents of a regular file, unzipped if they begin as gzip's do, whatever its name. A line end follows the
 // text, outside its size, so that no line is without one.
-inline Text read_file(const std::string& path) {
+template <Host E = Serial>
+Text read_file(const std::string& path, const E& exec = {}) {
   struct stat about{};
   if (::stat(path.c_str(), &about) != 0) throw_errno();
   if (S_ISDIR(about.st_mode)) throw_errno(EISDIR);
@@ -172,7 +202,8 @@ inline Text read_file(const std::string& path) {
   std::unique_ptr<Gzip> gzip = zipped ? std::make_unique<Gzip>(file.get(), "rb") : nullptr;
   Text text;
   text.reserve(static_cast<size_t>(about.st_size) * (zipped ? 4 : 1) + 1);  // one more, to see the end
-  for (;;) {
+  if (!zipped) read_pieces(exec, file.get(), static_cast<size_t>(about.st_size), text);
+  for (;;) {  // what is zipped, or has been added since
     if (text.room() == 0) text.reserve(2 * text.size());
     const ssize_t got = gzip ? static_cast<ssize_t>(gzip->read(text.end(), text.room()))
                              : ::read(file.get(), text.end(), std::min<size_t>(text.room(), 1 << 30));

@@ -31,6 +31,19 @@ int64_t triplets_total(int64_t n, const I* rows, const I* cols, const Mirror&) {
   return total;
 }
 
+// Where the rows begin if the triplets come row by row, as in most files; false if they do not. indptr: m + 1.
+template <class I>
+bool triplets_in_order(int64_t m, int64_t n, const I* rows, I* indptr) {
+  int64_t i = 0;
+  indptr[0] = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    if (rows[k] < i) return false;
+    while (i < rows[k]) indptr[++i] = static_cast<I>(k);
+  }
+  while (i < m) indptr[++i] = static_cast<I>(n);
+  return true;
+}
+
 // Sorts by row. indptr: m + 1; indices, out: triplets_total. A part is a run of triplets, and has its own place in
 // every row, after those of the parts before it.
 template <Host E, class T, class I, class Mirror>
@@ -80,39 +93,60 @@ T plus(T a, T b) {
   return a + b;
 }
 
-// Whether the columns of every row ascend; equal ones count as repeated.
+// Whether the columns of a row ascend; equal ones count as repeated.
 struct Order {
   bool sorted = true;
   int64_t repeated = 0;
 };
 template <class I>
-Order column_order(int64_t begin, int64_t end, const I* indptr, const I* indices) {
+Order column_order(int64_t n, const I* indices) {
   Order result;
-  for (int64_t i = begin; i < end; ++i)
-    for (int64_t p = int64_t{indptr[i]} + 1; p < indptr[i + 1]; ++p) {
-      result.sorted &= indices[p - 1] <= indices[p];
-      result.repeated += indices[p - 1] == indices[p];
-    }
+  for (int64_t p = 1; p < n; ++p) {
+    result.sorted &= indices[p - 1] <= indices[p];
+    result.repeated += indices[p - 1] == indices[p];
+  }
   return result;
+}
+
+// Sorts one row by column, equal columns as they came: by insertion where it is short.
+template <class T, class I>
+void sort_row(int64_t n, I* indices, T* values, std::vector<std::pair<I, T>>& row) {
+  constexpr int64_t few = 32;
+  if (n <= few) {
+    for (int64_t p = 1; p < n; ++p) {
+      const I column = indices[p];
+      const T value = values[p];
+      int64_t q = p;
+      for (; q > 0 && indices[q - 1] > column; --q)
+        std::tie(indices[q], values[q]) = std::tie(indices[q - 1], values[q - 1]);
+      std::tie(indices[q], values[q]) = std::tie(column, value);
+    }
+    return;
+  }
+  row.clear();
+  for (int64_t p = 0; p < n; ++p) row.emplace_back(indices[p], values[p]);
+  std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (int64_t p = 0; p < n; ++p) std::tie(indices[p], values[p]) = row[p];
 }
 
 // Sorts rows by column, equal columns as they came. Returns how many entries have the column of the one before.
 template <Host E, class T, class I>
 int64_t sort_columns(const E& exec, int64_t m, const I* indptr, I* indices, T* values) {
-  if (const Order order = column_order(0, m, indptr, indices); order.sorted) return order.repeated;
   const PatternView<I> A{m, 0, indptr[m], indptr, indices};
   std::atomic<int64_t> repeated = 0;
   for_each_row_range(exec, A, 1, [&](int64_t begin, int64_t end) {
     std::vector<std::pair<I, T>> row;
+    int64_t here = 0;
     for (int64_t i = begin; i < end; ++i) {
-      if (column_order(i, i + 1, indptr, indices).sorted) continue;
-      const int64_t from = indptr[i], to = indptr[i + 1];
-      row.clear();
-      for (int64_t p = from; p < to; ++p) row.emplace_back(indices[p], values[p]);
-      std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-      for (int64_t p = from; p < to; ++p) std::tie(indices[p], values[p]) = row[p - from];
+      const int64_t from = indptr[i], n = indptr[i + 1] - from;
+      Order order = column_order(n, indices + from);
+      if (!order.sorted) {
+        sort_row(n, indices + from, values + from, row);
+        order = column_order(n, indices + from);
+      }
+      here += order.repeated;
     }
-    repeated += column_order(begin, end, indptr, indices).repeated;
+    repeated += here;
   });
   return repeated;
 }

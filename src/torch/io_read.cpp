@@ -62,10 +62,13 @@ std::vector<Tensor> read_coordinates(const Header& h, const Parts& parts, at::Sc
 
   const auto assemble = [&](const auto& mirror) -> std::vector<Tensor> {
     const int64_t total = kernels::triplets_total(n, r, c, mirror);
-    const Tensor indptr = fresh(m + 1, index), indices = fresh(total, index), values = fresh(total, value);
-    I *p = mutable_ptr<I>(indptr), *i = mutable_ptr<I>(indices);
+    const Tensor indptr = fresh(m + 1, index);
+    I* p = mutable_ptr<I>(indptr);
+    const bool in_order = total == n && kernels::triplets_in_order(m, n, r, p);
+    const Tensor indices = in_order ? cols : fresh(total, index), values = in_order ? given : fresh(total, value);
+    I* i = mutable_ptr<I>(indices);
     T* v = mutable_ptr<T>(values);
-    kernels::triplets_by_row(exec, m, n, r, c, ptr<T>(given), mirror, p, i, v);
+    if (!in_order) kernels::triplets_by_row(exec, m, n, r, c, ptr<T>(given), mirror, p, i, v);
     if (kernels::sort_columns(exec, m, p, i, v) == 0) return {indptr, indices, values};
     const int64_t nnz = kernels::add_repeated(m, p, i, v);
     return {indptr, indices.narrow(0, 0, nnz).clone(), values.narrow(0, 0, nnz).clone()};
@@ -91,7 +94,7 @@ std::vector<Tensor> read_parts(const Header& h, const Parts& parts, at::ScalarTy
 Contents read(c10::string_view path_, std::optional<at::ScalarType> dtype) {
   const std::string path(path_);
   try {
-    const Text file = read_file(path);
+    const Text file = read_file(path, TorchThreads{});
     const std::string_view text = file.view();
     const Header h = mm::read_header(text);
     const auto parsed = parsed_as(path, h.field, dtype);

@@ -65,6 +65,31 @@ const std::string general =
 const std::string symmetric = "%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 1\n3 1 2\n3 2 4\n";
 const std::string array = "%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3";
 
+// Triplets that come row by row need no sorting by row; rows beyond the last entry, and between, are empty.
+TEST(Triplets, InOrder) {
+  std::vector<int> rows{1, 1, 3, 3, 3, 4}, indptr(7);
+  ASSERT_TRUE(kernels::triplets_in_order(6, 6, rows.data(), indptr.data()));
+  EXPECT_EQ(indptr, (std::vector<int>{0, 0, 2, 2, 5, 6, 6}));
+  rows[2] = 0;
+  EXPECT_FALSE(kernels::triplets_in_order(6, 6, rows.data(), indptr.data()));
+}
+
+// Short rows are sorted by insertion, long ones otherwise: equal columns stay as they came in both.
+TEST(Triplets, SortColumns) {
+  for (const int n : {2, 31, 32, 33, 200}) {
+    const std::vector<int> indptr{0, n};
+    std::vector<int> indices(n);
+    std::vector<double> values(n);
+    for (int k = 0; k < n; ++k) values[k] = k, indices[k] = (7 * (n - k)) % 11;
+    std::vector<std::pair<int, double>> wanted;
+    for (int column = 0; column < 11; ++column)
+      for (int k = 0; k < n; ++k)
+        if ((7 * (n - k)) % 11 == column) wanted.emplace_back(column, k);
+    kernels::sort_columns(Serial{}, 1, indptr.data(), indices.data(), values.data());
+    for (int k = 0; k < n; ++k) EXPECT_EQ(std::pair(indices[k], values[k]), wanted[k]);
+  }
+}
+
 TEST(MatrixMarket, SmallFiles) {
   EXPECT_EQ(read<double>(Serial{}, general), (Read<double>{3, 4, {0, 2, 2, 4}, {1, 3, 0, 3}, {0, -20, 3.5, 7}}));
   EXPECT_EQ(read<double>(Serial{}, symmetric), (Read<double>{3, 3, {0, 2, 3, 5}, {0, 2, 2, 0, 1}, {1, 2, 4, 2, 4}}));
