@@ -4,6 +4,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -24,6 +25,15 @@ const Engine& engine_named(const std::string& name) {
 }
 
 }  // namespace
+
+int64_t Factor::lost_pivot(int64_t n) const {
+  constexpr double lost = 1e-16;
+  double most = 0;
+  for (int64_t k = 0; k < n; ++k) most = std::max(most, pivot(k));
+  for (int64_t k = 0; k < n; ++k)
+    if (!(pivot(k) > lost * most)) return k;
+  return -1;
+}
 
 // Below `few` multiplications (tens of milliseconds) the simple loops of Eigen are as fast as dense blocks. UMFPACK
 // must be asked for by name: with Debian's plain BLAS it was slower than Eigen on all grids and most real matrices.

@@ -27,6 +27,9 @@ class Factor {
   // |pivot| of column k of the matrix: their product is |det A|, and a tiny one shows what is singular.
   virtual double pivot(int64_t k) const = 0;
   virtual int sign() const = 0;  // of det A
+  // A column whose pivot was lost in the rounding of the largest one, which means that the matrix, scaled as it is, is
+  // singular to working precision; or -1.
+  virtual int64_t lost_pivot(int64_t n) const;
 };
 
 // A factor; or none, and the column at which the matrix turned out singular (or not positive definite); or none and -1

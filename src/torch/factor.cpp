@@ -143,7 +143,8 @@ MatrixFactor::MatrixFactor(const PatternAnalysis& pattern, std::vector<double> v
     if (!result.factor) throw_singular("factorize", "no pivot for column ", result.column);
     factor_ = std::move(result.factor);
   }
-  check_pivots(pattern.n());
+  const int64_t lost = factor_->lost_pivot(pattern.n());
+  if (lost >= 0) throw_singular("factorize", "the pivot of column ", lost, " is ", factor_->pivot(lost));
 }
 
 // R A C in place, and the norms of A.
@@ -174,16 +175,6 @@ void MatrixFactor::scale(const PatternAnalysis& pattern, std::vector<double>& va
     column_scale_[j] = symmetric ? row_scale_[j] : power_of_two(most);
     for (int q = A.ptr[j]; q < A.ptr[j + 1]; ++q) values[q] *= row_scale_[A.rows[q]] * column_scale_[j];
   }
-}
-
-// A pivot lost in the rounding of the largest one means that the scaled matrix is singular to working precision.
-void MatrixFactor::check_pivots(int64_t n) const {
-  constexpr double lost = 1e-16;
-  double most = 0;
-  for (int64_t k = 0; k < n; ++k) most = std::max(most, factor_->pivot(k));
-  for (int64_t k = 0; k < n; ++k)
-    if (!(factor_->pivot(k) > lost * most))
-      throw_singular("factorize", "the pivot of column ", k, " is ", factor_->pivot(k), " and the largest is ", most);
 }
 
 void MatrixFactor::solve(double* x, int64_t columns, bool t) const {

@@ -61,7 +61,6 @@ class MatrixFactor {
 
  private:
   void scale(const PatternAnalysis& pattern, std::vector<double>& values, bool symmetric);
-  void check_pivots(int64_t n) const;
 
   std::vector<double> row_scale_, column_scale_;
   double norm_ = 0, norm_t_ = 0;
