@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gives the tests a stand-in `cuda:0` (host memory, emulated kernels) before torch is imported: see cuda_standin.py."""
 
+import functools
+import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -34,6 +38,23 @@ def data() -> Path:
     if not DATA.exists():
         pytest.skip(f"no data at {DATA}: set GOSSAMER_DATA")
     return DATA
+
+
+@pytest.fixture(scope="session")
+def example() -> Callable[[str], ModuleType]:
+    """Imports a program of examples/ by its name."""
+
+    @functools.cache
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"examples.{name}", ROOT / "examples" / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # dataclasses look their module up
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
 @pytest.fixture(autouse=True)

@@ -1,49 +1,93 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The examples run, and find what theory says they must."""
+"""Every program of examples/ has the shape that the report relies on; what each finds is tested beside, by its name."""
 
 from __future__ import annotations
 
-import runpy
+import inspect
+import io
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
+from matplotlib import style
+from matplotlib.figure import Figure
 
-import gossamer as gs
+NAMES = sorted(path.stem for path in (Path(__file__).parent.parent / "examples").glob("*.py"))
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+
+@pytest.fixture(scope="module", params=NAMES)
+def program(request: pytest.FixtureRequest, example: Callable[[str], ModuleType]) -> ModuleType:
+    return example(request.param)
 
 
 @pytest.fixture(scope="module")
-def jacobi() -> dict[str, Any]:
-    return runpy.run_path(str(EXAMPLES / "learned_jacobi.py"), run_name="learned_jacobi")
+def progress() -> list[float]:
+    return []
 
 
-def test_learned_jacobi_runs(jacobi: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    history = jacobi["main"](["--out", str(tmp_path), "--steps", "40", "--seed", "3"])
-    assert history.loss.shape == (41,)
-    assert history.weights.shape == (41, 16)
-    assert history.loss[-1] < 0.5 * history.loss[0]
-    assert "after 40 steps" in capsys.readouterr().out
-    for name in ("jacobi_loss.png", "jacobi_weights.png"):
-        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+@pytest.fixture(scope="module")
+def result(program: ModuleType, progress: list[float]) -> Any:
+    progress.clear()
+    return program.compute(**program.QUICK, tick=progress.append)
 
 
-def test_learned_jacobi_repeats_with_its_seed(jacobi: dict[str, Any]) -> None:
-    first, again, other = (jacobi["train"](steps=5, seed=seed) for seed in (1, 1, 2))
-    assert torch.equal(first.loss, again.loss)
-    assert not torch.equal(first.loss, other.loss)
+def test_names_and_budgets(program: ModuleType) -> None:
+    assert isinstance(program.TITLE, str)
+    assert isinstance(program.SOURCE, str)
+    parameters = inspect.signature(program.compute).parameters
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters.values())
+    required = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
+    for budget in program.QUICK, program.DEFAULT, program.FULL:
+        assert required <= set(budget) <= set(parameters) - {"seed", "tick"}
+    assert parameters["seed"].default == 0
 
 
-def test_learned_jacobi_finds_the_best_weights(jacobi: dict[str, Any]) -> None:
-    torch.set_num_threads(1)  # small tensors
-    history = jacobi["train"](vectors=4096, steps=300)
-    omega = history.weights[-1]
-    assert history.loss[-1] < history.loss[0]
-    assert torch.equal(omega.argsort(descending=True)[:2].sort().values, torch.tensor([0, 15]))  # the ends
-    torch.testing.assert_close(omega, omega.flip(0), atol=0.04, rtol=0)
-    # The expected loss is quadratic in Ω; its minimum solves (A ∘ A²) ω = 2 diag(A²), as D = 2 I.
-    A = gs.poisson(16, dtype=torch.float64).to_dense()
-    best = torch.linalg.solve(A * (A @ A), 2 * (A @ A).diagonal())
-    torch.testing.assert_close(omega, best, atol=0.03, rtol=0)
+def test_progress_goes_from_nothing_to_all(result: Any, progress: list[float]) -> None:
+    assert isinstance(progress, list)
+    assert progress == sorted(progress)
+    assert 0 <= progress[0] < 0.5
+    assert progress[-1] == pytest.approx(1)
+
+
+def test_results_can_be_kept(program: ModuleType, result: Any) -> None:
+    file = io.BytesIO()
+    torch.save(vars(result), file)
+    file.seek(0)
+    kept = program.Result(**torch.load(file, weights_only=True))
+    assert program.summary(kept) == program.summary(result)
+    for name, value in vars(result).items():
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(value, getattr(kept, name)) or value.isnan().any()
+
+
+def test_summary_is_sentences(program: ModuleType, result: Any) -> None:
+    sentences = program.summary(result)
+    assert sentences
+    assert all(sentence.rstrip(")").endswith(".") and any(map(str.isdigit, sentence)) for sentence in sentences)
+
+
+def test_figures_are_complete_on_a_dark_page(program: ModuleType, result: Any) -> None:
+    with style.context("dark_background"):
+        figures = program.figures(result)
+        assert list(figures) == list(program.captions())
+        for figure in figures.values():
+            assert isinstance(figure, Figure)
+            assert any(axes.get_title() for axes in figure.axes)
+            assert any(axes.get_xlabel() for axes in figure.axes)
+            assert any(axes.get_ylabel() for axes in figure.axes)
+            figure.savefig(io.BytesIO(), dpi=30)  # a missing glyph warns, and a warning is an error
+
+
+def test_main_prints_and_draws(
+    program: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(program, "DEFAULT", program.QUICK)
+    program.main(["--out", str(tmp_path / "new" / "folder"), "--seed", "3"])
+    printed = capsys.readouterr().out
+    for name in program.captions():
+        path = tmp_path / "new" / "folder" / f"{name}.png"
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert str(path) in printed.replace("\n", "")
