@@ -3,7 +3,8 @@
 //
 //   j(x, b; Ω) = Ω D⁻¹ b + (I − Ω D⁻¹ A) x,
 //
-// and Adam finds the Ω that minimises Σ_k j(x_k, 0; Ω)ᵀ A j(x_k, 0; Ω) over random vectors x_k, the columns of X.
+// and Adam finds the Ω that minimises Σ_k j(x_k, 0; Ω)ᵀ A j(x_k, 0; Ω) over random vectors x_k, the columns of X. The
+// mean over all X is least where (A ∘ A²) D⁻¹ ω = diag(A²): the program fails if it ends far from there.
 #include <gossamer/gossamer.h>
 #include <torch/torch.h>
 
@@ -27,7 +28,7 @@ int main(int argc, char** argv) {
   torch::manual_seed(0);
   const int64_t n = 16, vectors = 1024;
   const auto A = gossamer::poisson({n}, torch::kFloat64);
-  const Tensor diagonal = A.values().masked_select(A.pattern().row_indices() == A.pattern().indices());
+  const Tensor diagonal = A.diagonal();
   const Tensor X = torch::randn({n, vectors}, torch::kFloat64);
   const Tensor omega = torch::ones(n, torch::kFloat64).requires_grad_();
 
@@ -43,5 +44,9 @@ int main(int argc, char** argv) {
   const torch::NoGradGuard no_grad;
   std::printf("step %3d  loss %.1f\nweights:", steps, energy(A, relax(A, diagonal, omega, X)).item<double>());
   for (int64_t i = 0; i < n; ++i) std::printf(" %.3f", omega[i].item<double>());
-  std::printf("\n");
+  const auto squared = A.matmul(A);
+  const Tensor best = diagonal * gossamer::linalg::solve(A * squared, squared.diagonal());
+  const double gap = (omega - best).abs().max().item<double>();
+  std::printf("\nlargest distance to the minimum of the expected loss: %.3f\n", gap);
+  return gap < 0.06 ? 0 : 1;
 }
