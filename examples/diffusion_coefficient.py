@@ -188,7 +188,8 @@ def summary(result: Result) -> list[str]:
     cells, observed = result.truth.numel(), int(result.observed.sum())
     return [
         f"{cells} unknowns from {result.sources} sources observed at {observed} cells "
-        f"({100 * observed / cells:.0f} %) with {100 * result.noise:.0f} % noise.",
+        f"({100 * observed / cells:.0f} %) with {100 * result.noise:.0f} % noise. The "
+        "observations are synthetic, from a grid twice as fine as the one that is fitted.",
         f"Relative error of κ: {100 * result.error[0]:.1f} % at the start (κ = 1), {100 * result.error[-1]:.1f} % "
         f"after {ROUND * (len(result.error) - 1)} iterations of L-BFGS.",
         f"Misfit: {result.misfit[0]:.0f} at the start, {result.misfit[-1]:.2f} at the end, where 1 is the noise.",

@@ -285,7 +285,8 @@ def draw_grids(result: Result) -> Figure:
     title = f"Trained on {len(result.diagonal)} × {len(result.diagonal)}, carried to larger grids"
     axes.set(xlabel="grid side N (n = N²)", ylabel="iterations to ‖r‖ ≤ 1e-8 ‖b‖", title=title)
     axes.set_xticks(result.grids, [str(grid) for grid in result.grids])
-    axes.set_yticks([10, 20, 50, 100, 200, 500], ["10", "20", "50", "100", "200", "500"])
+    ticks = [tick for tick in (10, 20, 50, 100, 200, 500, 1000) if tick < 1.2 * result.iterations["CG"][-1]]
+    axes.set_yticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()
     axes.margins(x=0.1)
     axes.grid(alpha=0.3)
