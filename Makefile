@@ -12,7 +12,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-.PHONY: demo test bench lint format build all setup dev clean
+.PHONY: demo test bench docs lint format build all setup dev clean
 
 demo: build
 	$(BIN)/python examples/learned_jacobi.py --out out
@@ -25,6 +25,10 @@ test: lint all dev
 
 bench: build
 	$(BIN)/python -m bench $(ARGS)
+
+# The site; the network is not used, warnings are errors.
+docs: build
+	$(BIN)/python -m sphinx -n -W --keep-going -b html docs build/docs
 
 lint: setup
 	clang-format --dry-run -Werror $$(git ls-files '*.h' '*.cpp' '*.cu' '*.cuh')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every example in a docstring and every Python block in the README is run."""
+"""Every example in a docstring and every Python block of the pages is run; every other block has its own test."""
 
 from __future__ import annotations
 
@@ -39,9 +39,28 @@ def test_docstrings(name: str) -> None:
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))])
+PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
+
+TESTED_BY = {
+    "python": "test_python_blocks",
+    "cpp": "tests/cpp/docs_blocks.py",
+    "cmake": "tests/cpp/docs_blocks.py",
+    "sh": "test_docs_commands.py",
+    "": "test_docs_commands.py",
+    "{toctree}": "test_docs_site.py",
+    "{include}": "test_docs_site.py",
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_python_blocks(page: str) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
-    assert blocks or page == "docs/design.md"
-    for block in blocks:
+    for block in re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(block, page, "exec"), {})
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_has_a_test(page: str) -> None:
+    opened = re.findall(r"^[ >]*```(.*)$", (ROOT / page).read_text(), re.MULTILINE)
+    assert len(opened) % 2 == 0
+    assert {line.split(" ")[0] for line in opened[::2]} <= TESTED_BY.keys()
+    assert set(opened[1::2]) <= {""}

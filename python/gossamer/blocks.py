@@ -16,7 +16,7 @@ _ops = torch.ops.gossamer
 
 
 def diag(v: Tensor, k: int = 0) -> SparseMatrix:
-    """v on diagonal k of a square matrix of len(v) + |k| rows. Gradient: dv = the diagonal of G.
+    """v on diagonal k of a square matrix of ``len(v) + abs(k)`` rows. Gradient: dv = the diagonal of G.
 
     >>> gs.diag(torch.tensor([1.0, 2.0]), 1).to_dense()
     tensor([[0., 1., 0.],
@@ -67,7 +67,7 @@ def block_diag(matrices: Sequence[SparseMatrix]) -> SparseMatrix:
 
 
 def allclose(A: SparseMatrix, B: SparseMatrix, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether |A - B| <= atol + rtol |B| everywhere, entries that are not stored being zeros. Patterns may differ.
+    """Whether ``|A - B| <= atol + rtol |B|`` everywhere, entries that are not stored being zeros. Patterns may differ.
 
     >>> gs.allclose(gs.eye(2), gs.from_dense(torch.eye(2) + 1e-9))
     True

@@ -57,7 +57,7 @@ class Elementwise(OnPattern):
         return self.abs()
 
     def abs(self) -> Self:
-        """|A|, entry by entry; the gradient at a stored zero is 0."""
+        """``|A|``, entry by entry; the gradient at a stored zero is 0."""
         return self._trusted(self.pattern, self.values.abs())
 
     def map(self, f: Callable[[Tensor], Tensor]) -> Self:

@@ -200,7 +200,7 @@ def weight_gradient(H: Tensor, bracket: Tensor) -> Tensor:
 
 
 def loss(H: Tensor, y: Tensor, mask: Tensor) -> Tensor:
-    """ℒ = −1/|T| Σ_{i ∈ T} log H[i, y_i] over the nodes T of ``mask``."""
+    """``ℒ = −1/|T| Σ_{i ∈ T} log H[i, y_i]`` over the nodes T of ``mask``."""
     return _ops.loss(H, y, mask)
 
 

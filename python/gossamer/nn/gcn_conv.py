@@ -71,6 +71,7 @@ class GCNConv(torch.nn.Module):
         return SparseMatrix._trusted(P, values)
 
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
+        """(n, out); ``edge_weight`` (E,) stands in the order of ``edge_index`` and may want a gradient."""
         A = self._kept
         if A is None:
             A = self.matrix(x.shape[0], edge_index, edge_weight, self.lin.weight.dtype)
