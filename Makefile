@@ -1,5 +1,6 @@
 # make demo   sets everything up, builds, runs the main job          make test   the same set-up, then all tests
 # make bench  the benchmark                                          make lint   formatting, types, layers
+# make docs   the documentation, into build/docs
 # Everything lives in .venv and build/; a second run starts in seconds.
 SHELL := /bin/bash
 PYTHON ?= python3

@@ -17,6 +17,7 @@ release = gossamer.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_heading_anchors = 3  # page.md#a-heading works as it does on GitHub
 highlight_language = "text"
+smartquotes = False  # x' is a derivative
 
 html_theme = "furo"
 html_title = f"Gossamer {release}"

@@ -21,9 +21,10 @@ FOLDERS = "bench|cmake|docs|examples|include|python|scripts|src|tests"
 def code(page: str) -> list[str]:
     """Lines of shell blocks, and code in the text."""
     text = (ROOT / page).read_text()
-    blocks = re.findall(r"^```(?:sh)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    fenced = re.findall(r"^```([^\n]*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    lines = [line for language, block in fenced if language in ("", "sh") for line in block.splitlines()]
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
-    return [*(line for block in blocks for line in block.splitlines()), *re.findall(r"`([^`\n]+)`", prose)]
+    return [*lines, *re.findall(r"`([^`\n]+)`", prose)]
 
 
 def commands(page: str, start: str) -> list[list[str]]:
@@ -37,8 +38,11 @@ def options(words: list[str]) -> set[str]:
 
 
 def test_commands_are_found() -> None:
-    assert ["--model", "gcn", "--runs", "20"] in [words[1:] for words in commands("README.md", "gossamer")]
-    assert ["demo"] in commands("README.md", "make")
+    assert ["demo"] in commands("docs/install.md", "make")
+    assert ["bench", "ARGS=--quick"] in commands("docs/performance.md", "make")
+    assert ["train", "--model", "gat", "--data", "synthetic", "--runs", "3"] in commands(
+        "docs/for_pyg_users.md", "gossamer"
+    )
     assert ["FOLDER"] in commands("docs/for_pyg_users.md", r"python -m bench\.epochs")
 
 
