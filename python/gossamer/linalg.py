@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from gossamer.blocks import kron
 from gossamer.sparse_matrix import SparseMatrix
 
 SingularMatrixError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
@@ -55,8 +56,9 @@ class Factor:
     Gradients flow to the matrix that was factored and to the right-hand sides. The matrix must not be changed in place.
     """
 
-    def __init__(self, A: SparseMatrix, handle: Tensor) -> None:
+    def __init__(self, A: SparseMatrix, real: SparseMatrix, handle: Tensor) -> None:
         self.A = A
+        self._real = real  # what was factored: A, or its real form
         self._handle = handle
 
     @property
@@ -67,8 +69,17 @@ class Factor:
     def solve(self, b: Tensor, transpose: bool = False) -> Tensor:
         """x with A x = b, or Aᵀ x = b; shapes as ``linalg.solve``."""
         _check_operands("solve", "A", self.A, b)
-        A = self.A
-        op = torch.ops.gossamer.factor_solve.default
+        if not self.A.values.is_complex():
+            return self._solve(b, transpose)
+        if not b.is_complex():
+            raise TypeError(f"solve: A is complex but b is {b.dtype}")
+        # The transpose of the real form is the form of the conjugate transpose: Aᵀ x = b is Aᴴ x̄ = b̄.
+        if transpose:
+            return _from_pairs(self._solve(_pairs(b.conj()), True)).conj()
+        return _from_pairs(self._solve(_pairs(b), False))
+
+    def _solve(self, b: Tensor, transpose: bool) -> Tensor:
+        A, op = self._real, torch.ops.gossamer.factor_solve.default
         return op(self._handle, A.pattern.tensors(True), A.values, b, A.shape, transpose)
 
     def logdet(self) -> Tensor:
@@ -79,8 +90,9 @@ class Factor:
         >>> gs.linalg.factorize(gs.poisson(3)).logdet().exp()
         tensor(4.)
         """
-        A = self.A
-        return torch.ops.gossamer.factor_logdet.default(self._handle, A.pattern.tensors(True), A.values, A.shape)
+        A = self._real
+        result = torch.ops.gossamer.factor_logdet.default(self._handle, A.pattern.tensors(True), A.values, A.shape)
+        return result / 2 if self.A.values.is_complex() else result  # det of the real form is |det A|²
 
     def slogdet(self) -> SignAndLogDet:
         """The sign of det A (1 or -1, without a gradient) and log|det A|, like ``torch.linalg.slogdet``.
@@ -90,6 +102,8 @@ class Factor:
         >>> round((sign * logabsdet.exp()).item(), 4)
         -6.0
         """
+        if self.A.values.is_complex():
+            raise TypeError("slogdet: the phase of a complex determinant is not known; logdet is")
         return SignAndLogDet(torch.ops.gossamer.factor_sign.default(self._handle, self.A.values), self.logdet())
 
 
@@ -105,6 +119,8 @@ def factorize(A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> Fact
     engine that has no factorisation of this kind, or cannot do this matrix, leaves it to Eigen; ``factor.engine`` says
     which one did it.
 
+    A complex matrix of n rows is factored as a real one of 2n rows.
+
     A matrix that is singular, to working precision, raises SingularMatrixError and names a row, a column or a pivot.
 
     >>> factor = gs.linalg.factorize(gs.poisson(3))
@@ -113,7 +129,8 @@ def factorize(A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> Fact
     """
     if not isinstance(A, SparseMatrix):
         raise TypeError(f"factorize: A must be a SparseMatrix, not {type(A).__name__}")
-    return Factor(A, torch.ops.gossamer.factorize.default(A.pattern.analysis(), A.values, kind, engine))
+    real = _real_form(A)
+    return Factor(A, real, torch.ops.gossamer.factorize.default(real.pattern.analysis(), real.values, kind, engine))
 
 
 def solve(A: SparseMatrix, b: Tensor, kind: str = "auto", engine: str = "auto") -> Tensor:
@@ -128,6 +145,33 @@ def solve(A: SparseMatrix, b: Tensor, kind: str = "auto", engine: str = "auto") 
     tensor([1., 2., 3.])
     """
     return factorize(A, kind, engine).solve(b)
+
+
+def _real_form(A: SparseMatrix) -> SparseMatrix:
+    """A complex matrix of n rows as a real one of 2n: every entry z becomes [Re z, -Im z; Im z, Re z],
+
+    Re A ⊗ [1 0; 0 1] + Im A ⊗ [0 -1; 1 0], and every x[i] the pair Re x[i], Im x[i].
+    """
+    if not A.values.is_complex():
+        return A
+    pattern, parts = A.pattern, (A.values.real, A.values.imag)
+
+    def product(part: Tensor, block: list[float]) -> SparseMatrix:  # zeros are stored: both have one pattern
+        place, column = (torch.tensor(x, dtype=pattern.indptr.dtype) for x in ([0, 2, 4], [0, 1, 0, 1]))
+        full = SparseMatrix(place, column, torch.tensor(block, dtype=part.dtype), (2, 2))
+        return kron(A.with_values(part), full.to(part.device))
+
+    re, im = product(parts[0], [1, 0, 0, 1]), product(parts[1], [0, -1, 1, 0])
+    return SparseMatrix._trusted(pattern.keep("real form", lambda: re.pattern), re.values + im.values)
+
+
+def _pairs(b: Tensor) -> Tensor:
+    """(n, …) → (2n, …)."""
+    return torch.view_as_real(b.resolve_conj()).movedim(-1, 1).flatten(0, 1)
+
+
+def _from_pairs(x: Tensor) -> Tensor:
+    return torch.complex(*x.unflatten(0, (-1, 2)).unbind(1))
 
 
 def _check_operands(op: str, name: str, A: SparseMatrix, b: Tensor) -> None:

@@ -27,6 +27,16 @@ int64_t heads_of(const Tensor& values) {
   return values.dim() == 1 ? 1 : values.size(1);
 }
 
+// Complex values are pairs of heads: (nnz, …) → (nnz, 2 …) and back.
+Tensor real_heads(const Tensor& values) {
+  return at::view_as_real(values).flatten(1);
+}
+Tensor complex_heads(const Tensor& whole, const Tensor& like) {
+  auto size = with_entries(like, whole.sym_size(0));
+  size.emplace_back(2);
+  return at::view_as_complex(whole.view_symint(size));
+}
+
 void check_part(const char* op, const Tensor& part, const Tensor& at) {
   TORCH_CHECK_VALUE(part.dim() >= 1 && part.dim() <= 2 && part.sym_size(0) == at.sym_size(0), op, ": values of shape ",
                     shape_text(part), " do not fit a map of ", at.sym_size(0), " entries");
@@ -36,6 +46,7 @@ Tensor pick_forward(const Tensor& whole, const Tensor& at) {
   TORCH_CHECK_VALUE(whole.dim() >= 1 && whole.dim() <= 2, "pick: values must be (nnz,) or (nnz, H), not ",
                     shape_text(whole));
   if (whole.is_cuda()) return whole.index_select(0, at);
+  if (whole.is_complex()) return complex_heads(pick_forward(real_heads(whole), at), whole);
   const Tensor part = at::empty_symint(with_entries(whole, at.sym_size(0)), whole.options());
   launch("pick", whole, at, [&]<class T, class I>(auto exec) {
     if constexpr (Host<decltype(exec)>) {
@@ -48,6 +59,7 @@ Tensor pick_forward(const Tensor& whole, const Tensor& at) {
 
 Tensor place_forward(const Tensor& part, const Tensor& at, SymInt n) {
   check_part("place", part, at);
+  if (part.is_complex()) return complex_heads(place_forward(real_heads(part), at, std::move(n)), part);
   if (part.is_cuda())
     return at::zeros_symint(with_entries(part, std::move(n)), part.options()).index_copy(0, at.to(at::kLong), part);
   const Tensor whole = at::empty_symint(with_entries(part, std::move(n)), part.options());
@@ -67,6 +79,7 @@ Tensor sum_forward(const Tensor& a, const Tensor& at_a, const Tensor& b, const T
   check_same_dtype("place_sum", "b", b, "a", a);
   TORCH_CHECK_VALUE(a.dim() == b.dim() && (a.dim() == 1 || a.sym_size(1) == b.sym_size(1)), "place_sum: a ",
                     shape_text(a), " and b ", shape_text(b), " have different heads");
+  if (a.is_complex()) return complex_heads(sum_forward(real_heads(a), at_a, real_heads(b), at_b, std::move(n)), a);
   if (a.is_cuda()) return place_forward(a, at_a, n).add_(place_forward(b, at_b, n));
   const Tensor whole = at::empty_symint(with_entries(a, std::move(n)), a.options());
   launch("place_sum", a, at_a, [&]<class T, class I>(auto exec) {

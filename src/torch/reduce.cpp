@@ -65,9 +65,10 @@ Tensor total(const Tensor& y) {
   return ops::sddmm(one_entry, row, ones.detach(), one_by_one).select(0, 0);
 }
 
-// √Σ v², 0 with gradient 0 where all v are 0.
+// √Σ |v|², 0 with gradient 0 where all v are 0.
 Tensor frobenius(const Tensor& values) {
   const WithoutAutocast precise;
+  if (values.is_complex()) return frobenius(at::cat({at::real(values), at::imag(values)}));
   const Tensor squares = total(values * values), zero = squares.eq(0);
   return at::where(zero, squares, at::where(zero, at::ones_like(squares), squares).sqrt());
 }

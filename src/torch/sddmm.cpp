@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // values = (U Vᵀ) on the pattern A.        dU = spmm(G on A, V)        dV = spmm(G on A, U, transposed)
+// (Complex: with the conjugates of V and U.)
 #include <ATen/ops/empty.h>
 #include <gossamer/sddmm.h>
 #include <torch/library.h>
 
 #include "autocast.h"
 #include "batch.h"
+#include "bilinear.h"
 #include "csr.h"
 #include "differentiable.h"
 #include "launch.h"
@@ -16,6 +18,10 @@ namespace {
 constexpr const char* schema = "sddmm(Tensor[] pattern, Tensor U, Tensor V, SymInt[] shape) -> Tensor";
 
 Tensor forward(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
+  if (U.is_complex()) {
+    check_same_dtype("sddmm", "V", V, "U", U);
+    return bilinear(U, V, [&](const Tensor& u, const Tensor& v) { return forward(pattern, u, v, shape); });
+  }
   const PatternTensors A = unpack("sddmm", pattern, shape, /*t=*/false);
   check_dense("sddmm", "U", U, A, A.rows, "rows");
   check_dense("sddmm", "V", V, A, A.cols, "columns");
@@ -40,8 +46,8 @@ Tensor autograd(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArra
       [P = pattern.vec(), S = shape.vec()](const Tensor& G, const variable_list& in, const Tensor&,
                                            const Wanted& wanted) {
         variable_list grads(2);
-        if (wanted[0]) grads[0] = ops::spmm(P, G, in[1], S, /*t=*/false);
-        if (wanted[1]) grads[1] = ops::spmm(P, G, in[0], S, /*t=*/true);
+        if (wanted[0]) grads[0] = ops::spmm(P, G, in[1].conj(), S, /*t=*/false);
+        if (wanted[1]) grads[1] = ops::spmm(P, G, in[0].conj(), S, /*t=*/true);
         return grads;
       });
 }

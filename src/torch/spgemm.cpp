@@ -2,7 +2,7 @@
 // C = A B on the pattern C, in three forms that are closed under differentiation (see the kernels). With G on C:
 //   nn: C = A B     dA = nt(G, B | A)   dB = tn(A, G | B)
 //   nt: C = A Bᵀ    dA = nn(G, B | A)   dB = tn(G, A | B)
-//   tn: C = Aᵀ B    dA = nt(B, G | A)   dB = nn(A, G | B)
+//   tn: C = Aᵀ B    dA = nt(B, G | A)   dB = nn(A, G | B)        (complex: with the conjugates of A and B)
 #include <gossamer/spgemm.h>
 
 #include <ATen/ATen.h>
@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "batch.h"
+#include "bilinear.h"
 #include "csr.h"
 #include "differentiable.h"
 #include "gossamer/sparse_ops.h"
@@ -44,6 +45,12 @@ void check(const PatternTensors& A, const Tensor& a, const PatternTensors& B, co
 
 Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, TensorList pattern_B, const Tensor& b,
                SymIntArrayRef shape_B, TensorList pattern_C, int64_t form) {
+  if (a.is_complex()) {
+    check_same_dtype("spgemm", "B", b, "A", a);
+    return bilinear(a, b, [&](const Tensor& u, const Tensor& v) {
+      return forward(pattern_A, u, shape_A, pattern_B, v, shape_B, pattern_C, form);
+    });
+  }
   const PatternTensors A = unpack("spgemm", pattern_A, shape_A, form == ops::tn);
   const PatternTensors B = unpack("spgemm", pattern_B, shape_B, /*t=*/false);
   check(A, a, B, b, shape_A, shape_B, form);
@@ -79,7 +86,7 @@ Tensor autograd(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorLis
       [A = A.vec(), sA = shape_A.vec(), B = B.vec(), sB = shape_B.vec(), C = C.vec(), form](
           const Tensor& G, const variable_list& in, const Tensor&, const Wanted& wanted) {
         const Sizes sC = product_shape(sA, sB, form);
-        const Tensor &u = in[0], &v = in[1];
+        const Tensor u = in[0].conj(), v = in[1].conj();
         variable_list grads(2);
         using enum ops::ProductForm;
         if (wanted[0])

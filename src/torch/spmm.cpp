@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Y = A X, or Aᵀ X if t.        dA = sddmm(A, G, X), operands swapped if t        dX = spmm(A, G, !t)
+// (Complex: with the conjugates of X and A.)
 #include <ATen/ops/empty.h>
 #include <gossamer/spmm.h>
 #include <torch/library.h>
 
 #include "autocast.h"
 #include "batch.h"
+#include "bilinear.h"
 #include "csr.h"
 #include "differentiable.h"
 #include "launch.h"
@@ -17,6 +19,10 @@ constexpr const char* schema =
     "spmm(Tensor[] pattern, Tensor values, Tensor X, SymInt[] shape, bool t=False) -> Tensor";
 
 Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
+  if (values.is_complex()) {
+    check_same_dtype("spmm", "X", X, "values", values);
+    return bilinear(values, X, [&](const Tensor& v, const Tensor& x) { return forward(pattern, v, x, shape, t); });
+  }
   const PatternTensors A = unpack("spmm", pattern, shape, t);
   check_dense("spmm", "values", values, A, A.nnz(), "entries");
   check_dense("spmm", "X", X, A, A.cols, t ? "rows" : "columns");
@@ -54,9 +60,10 @@ Tensor autograd(TensorList pattern, const Tensor& values, const Tensor& X, SymIn
       [P = pattern.vec(), S = shape.vec(), t](const Tensor& G, const variable_list& in, const Tensor&,
                                               const Wanted& wanted) {
         variable_list grads(2);
-        const Tensor left = with_columns(in[0], t ? in[1] : G), right = with_columns(in[0], t ? G : in[1]);
+        const Tensor kept = in[1].conj();
+        const Tensor left = with_columns(in[0], t ? kept : G), right = with_columns(in[0], t ? G : kept);
         if (wanted[0]) grads[0] = ops::sddmm(P, left, right, S);
-        if (wanted[1]) grads[1] = ops::spmm(P, in[0], G, S, !t);
+        if (wanted[1]) grads[1] = ops::spmm(P, in[0].conj(), G, S, !t);
         return grads;
       });
 }

@@ -27,7 +27,7 @@ Tensor solve_triangular(const SparseMatrix& L, const Tensor& b, bool upper = fal
 // them. The values of A must not be changed in place meanwhile.
 class Factor {
  public:
-  Factor(SparseMatrix A, Tensor handle);
+  Factor(SparseMatrix A, SparseMatrix real, Tensor handle);
 
   const SparseMatrix& A() const { return A_; }
   Tensor solve(const Tensor& b, bool transpose = false) const;  // x with A x = b, or Aᵀ x = b
@@ -36,7 +36,7 @@ class Factor {
   std::string engine() const;                                   // the library that made the factors
 
  private:
-  SparseMatrix A_;
+  SparseMatrix A_, real_;  // what was factored: A, or its real form
   Tensor handle_;
 };
 
