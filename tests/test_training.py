@@ -12,7 +12,8 @@ from bench import epochs, memory
 
 import gossamer as gs
 from gossamer.__main__ import main
-from gossamer.nn.node_classifier import RECIPES, row_normalized, train
+from gossamer.commands import train as train_command
+from gossamer.nn.node_classifier import RECIPES, Recipe, Trained, row_normalized, train
 
 
 @pytest.mark.parametrize("model", sorted(RECIPES))
@@ -48,10 +49,47 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "over 2 runs" in told
 
 
-@pytest.mark.parametrize("arguments", [["--data", "nowhere"], ["--data", "synthetic", "--runs", "0"]])
-def test_mistakes_end_with_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", *arguments]) == 2
-    assert capsys.readouterr().err.startswith("gossamer train: ")
+@pytest.mark.parametrize(
+    ("arguments", "out_heads", "lr", "weight_decay"),
+    [
+        ([], 1, 0.005, 5e-4),
+        (["--pubmed"], 8, 0.01, 1e-3),
+        (["--pubmed", "--output-heads", "2"], 2, 0.01, 1e-3),
+        (["--weight-decay", "0.25", "--lr", "3"], 1, 3.0, 0.25),
+    ],
+)
+def test_options_reach_the_recipe(
+    arguments: list[str], out_heads: int, lr: float, weight_decay: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """8 output heads, rate 0.01 and L2 0.001 are the GAT paper's words for PubMed."""
+    seen = []
+
+    def note(graph: gs.datasets.Graph, recipe: Recipe, *_: object) -> tuple[None, Trained]:
+        seen.append(recipe)
+        return None, Trained(0, 0, 0, 0, [])
+
+    monkeypatch.setattr(train_command, "train", note)
+    assert main(["train", "--model", "gat", "--data", "synthetic", *arguments]) == 0
+    assert seen == [replace(RECIPES["gat"], out_heads=out_heads, lr=lr, weight_decay=weight_decay)]
+
+
+MISTAKES = {
+    "nowhere": ["--data", "nowhere"],
+    "--runs must be at least 1, not 0": ["--data", "synthetic", "--runs", "0"],
+    "--output-heads must be at least 1, not -1": ["--data", "synthetic", "--output-heads", "-1"],
+    "gcn, whose settings are the same": ["--data", "synthetic", "--model", "gcn", "--pubmed"],
+    "--weight-decay must be a number that is not negative, not -1.0": ["--data", "synthetic", "--weight-decay", "-1"],
+    "--lr must be a number that is not negative, not nan": ["--data", "synthetic", "--lr", "nan"],
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_mistakes_end_with_one_line(message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", *MISTAKES[message]]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("gossamer train: ")
+    assert message in told
+    assert told.count("\n") == 1
 
 
 def test_benchmarks_of_layers_run(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

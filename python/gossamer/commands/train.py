@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from math import inf
 from statistics import mean, stdev
 from typing import Any
 
 from gossamer import datasets
-from gossamer.nn.node_classifier import RECIPES, row_normalized, train
+from gossamer.nn.node_classifier import RECIPES, Recipe, for_pubmed, row_normalized, train
 
-EPILOG = "The defaults of each model are those of its paper."
+EPILOG = "The defaults of each model are those of its paper. A given option overrides --pubmed."
+INTEGERS, NUMBERS = ("epochs", "hidden", "heads", "out_heads"), ("lr", "weight_decay", "dropout")  # fields of Recipe
 
 
 def add(subparsers: Any) -> None:
@@ -21,9 +23,31 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--data", required=True, help="a folder (see docs/datasets.md), or 'synthetic'")
     parser.add_argument("--runs", type=int, default=1, help="how often, with seeds from --seed on")
     parser.add_argument("--seed", type=int, default=0)
-    for name, kind in (("epochs", int), ("hidden", int), ("heads", int), ("lr", float), ("dropout", float)):
-        parser.add_argument(f"--{name}", type=kind, default=None, help="as in the paper")
+    settings = "output heads 8, lr 0.01, weight decay 0.001: the GAT paper's for PubMed"
+    parser.add_argument("--pubmed", action="store_true", help=settings)
+    for name in INTEGERS + NUMBERS:
+        kind = int if name in INTEGERS else float
+        parser.add_argument(
+            option(name), dest=name, metavar="N" if kind is int else "X", type=kind, help="as in the paper"
+        )
     parser.set_defaults(run=run)
+
+
+def option(name: str) -> str:
+    """The option of a field of Recipe."""
+    return "--" + name.replace("out_", "output_").replace("_", "-")
+
+
+def chosen(arguments: argparse.Namespace) -> Recipe:
+    """The paper's recipe, PubMed's if asked for, with the options that were given."""
+    given = {name: value for name in INTEGERS + NUMBERS if (value := getattr(arguments, name)) is not None}
+    for name, value in given.items():
+        if name in INTEGERS and value < 1:
+            raise ValueError(f"{option(name)} must be at least 1, not {value}")
+        if not 0 <= value < inf:
+            raise ValueError(f"{option(name)} must be a number that is not negative, not {value}")
+    recipe = RECIPES[arguments.model]
+    return replace(for_pubmed(recipe) if arguments.pubmed else recipe, **given)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -32,8 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     if arguments.runs < 1:
         raise ValueError(f"--runs must be at least 1, not {arguments.runs}")
-    given = {name: getattr(arguments, name) for name in ("epochs", "hidden", "heads", "lr", "dropout")}
-    recipe = replace(RECIPES[arguments.model], **{name: v for name, v in given.items() if v is not None})
+    recipe = chosen(arguments)
     if arguments.data == "synthetic":
         graph = datasets.stochastic_block_model((200, 200, 200), num_features=16, seed=arguments.seed)
     else:
