@@ -40,6 +40,7 @@ SOURCE = "seed 002 §4.4, Eq. 29, Figs. 9 and 10"
 QUICK: dict[str, Any] = {"runs": 3, "epochs": 30}
 DEFAULT: dict[str, Any] = {"runs": 20, "epochs": 200}
 FULL: dict[str, Any] = {"runs": 100, "epochs": 200}
+NAMES = {"citeseer": "CiteSeer", "synthetic": "a synthetic graph"}
 SPLITS = "training", "validation", "test"
 
 
@@ -118,14 +119,14 @@ def band(curves: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return mean, mean - 2 * sigma, mean + 2 * sigma
 
 
-def draw(curves: Tensor, ylabel: str, title: str) -> Figure:
+def draw(curves: Tensor, digits: int, ylabel: str, title: str) -> Figure:
     figure = Figure(figsize=(7, 4.2), dpi=130, layout="constrained")
     axes = figure.subplots()
     epoch = torch.arange(1, curves.shape[1] + 1)
     mean, low, high = band(curves)
     for k, (colour, style) in enumerate((("tab:blue", "-"), ("tab:orange", "-"), ("tab:green", (0, (4, 2))))):
         axes.fill_between(epoch, low[:, k], high[:, k], color=colour, alpha=0.22, linewidth=0)
-        label = f"{SPLITS[k]}, {mean[-1, k]:.3g} at the end"
+        label = f"{SPLITS[k]}, {mean[-1, k]:.{digits}f} at the end"
         axes.plot(epoch, mean[:, k], color=colour, linestyle=style, linewidth=1.8, label=label)
     axes.set(xlabel="epoch", ylabel=ylabel, title=title, xlim=(1, curves.shape[1]))
     axes.grid(alpha=0.3)
@@ -133,12 +134,12 @@ def draw(curves: Tensor, ylabel: str, title: str) -> Figure:
 
 
 def figures(result: Result) -> dict[str, Figure]:
-    runs, name = len(result.loss), {"citeseer": "CiteSeer"}.get(result.graph, result.graph)
+    runs, name = len(result.loss), NAMES.get(result.graph, result.graph)
     how = f"GCN on {name}: mean ± 2σ of {runs} runs"
-    loss = draw(result.loss, "cross entropy", f"Loss, {how}")
+    loss = draw(result.loss, 2, "cross entropy", f"Loss, {how}")
     loss.axes[0].set_ylim(bottom=0)
     loss.axes[0].legend(loc="lower left")
-    accuracy = draw(100 * result.accuracy, "accuracy, %", f"Accuracy, {how}")
+    accuracy = draw(100 * result.accuracy, 1, "accuracy, %", f"Accuracy, {how}")
     accuracy.axes[0].set_ylim(0, 101)
     accuracy.axes[0].legend(loc="lower right")
     return {"gcn_loss": loss, "gcn_accuracy": accuracy}
@@ -149,7 +150,7 @@ def captions() -> dict[str, str]:
         "gcn_loss": "Loss after every epoch without dropout. The training loss keeps falling; those of validation and "
         "test nodes, which the network never learns from, level off above it.",
         "gcn_accuracy": "Share of nodes whose class is found. The test accuracy settles within a hundred epochs and "
-        " differs little between initialisations; the paper reports roughly 70 % on CiteSeer.",
+        "differs little between initialisations; the paper reports roughly 70 % on CiteSeer.",
     }
 
 
@@ -157,7 +158,8 @@ def summary(result: Result) -> list[str]:
     runs, epochs, _ = result.accuracy.shape
     mean, sigma = 100 * result.accuracy[:, -1].mean(0), 100 * result.accuracy[:, -1].std(0)
     parts = ", ".join(f"{SPLITS[k]} {mean[k]:.1f} ± {sigma[k]:.1f} %" for k in range(3))
-    lines = [f"Accuracy after {epochs} epochs, mean ± deviation of {runs} runs on {result.graph}: {parts}."]
+    name = NAMES.get(result.graph, result.graph)
+    lines = [f"Accuracy after {epochs} epochs, mean ± deviation of {runs} runs on {name}: {parts}."]
     if result.graph == "synthetic":
         return [*lines, "No data was given: this is a synthetic stochastic block model, not CiteSeer."]
     if result.graph == "citeseer":

@@ -227,7 +227,7 @@ def captions() -> dict[str, str]:
     return {
         "attention_neighbourhood": "Weights of the edges that point at one node, chosen for its uneven attention: grey "
         "is what a plain mean would give, red and wide is more, blue and thin is less; the ring is the node itself. On "
-        "the synthetic graph GATv2 finds the neighbours of the node's own class.",
+        "the synthetic graph a trained GATv2 prefers neighbours of the node's own class.",
         "attention_entropy": "Distribution over the nodes of the attention's entropy beside that of log d, the entropy "
         "of a plain mean over the same neighbours: the further left of grey, the fewer neighbours count.",
         "attention_gap": "The same as a difference, on a logarithmic scale: at 0.1 nats a tenth fewer neighbours count "
