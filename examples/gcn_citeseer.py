@@ -37,7 +37,7 @@ from gossamer.nn.node_classifier import row_normalized
 
 TITLE = "Graph convolution on CiteSeer"
 SOURCE = "seed 002 §4.4, Eq. 29, Figs. 9 and 10"
-QUICK: dict[str, Any] = {"runs": 3, "epochs": 30}
+QUICK: dict[str, Any] = {"runs": 2, "epochs": 8}
 DEFAULT: dict[str, Any] = {"runs": 20, "epochs": 200}
 FULL: dict[str, Any] = {"runs": 100, "epochs": 200}
 NAMES = {"citeseer": "CiteSeer", "synthetic": "a synthetic graph"}
@@ -167,7 +167,7 @@ def summary(result: Result) -> list[str]:
     return lines
 
 
-def main(arguments: list[str] | None = None) -> Result:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="A graph convolution network, trained from many initialisations")
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--full", action="store_true", help="100 runs, as in the paper")
@@ -175,7 +175,7 @@ def main(arguments: list[str] | None = None) -> Result:
     parser.add_argument("--data", help="a folder such as planetoid/citeseer (docs/datasets.md)")
     options = parser.parse_args(arguments)
     with Progress(transient=True) as progress:
-        task = progress.add_task("training", total=1.0)
+        task = progress.add_task(TITLE, total=1.0)
         budget = FULL if options.full else DEFAULT
         try:
             tell = {"tick": lambda done: progress.update(task, completed=done)}
@@ -186,8 +186,7 @@ def main(arguments: list[str] | None = None) -> Result:
     options.out.mkdir(parents=True, exist_ok=True)
     for name, figure in figures(result).items():
         figure.savefig(options.out / f"{name}.png")
-        print(f"see {options.out / name}.png")
-    return result
+        print(options.out / f"{name}.png")
 
 
 if __name__ == "__main__":

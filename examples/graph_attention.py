@@ -44,7 +44,7 @@ from gossamer.nn.node_classifier import RECIPES, NodeClassifier, for_pubmed, row
 
 TITLE = "Where graph attention looks"
 SOURCE = "seed 001, Eqs. 2–14: GAT and GATv2 on Cora, CiteSeer and PubMed"
-QUICK: dict[str, Any] = {"runs": 1, "epochs": {"cora": 5, "synthetic": 60}}
+QUICK: dict[str, Any] = {"runs": 1, "epochs": {"cora": 3, "citeseer": 3, "pubmed": 1, "synthetic": 8}}
 DEFAULT: dict[str, Any] = {"runs": 1, "epochs": {"cora": 1000, "citeseer": 200, "synthetic": 500}}
 FULL: dict[str, Any] = {"runs": 10, "epochs": {"cora": 1000, "citeseer": 1000, "pubmed": 1000, "synthetic": 1000}}
 GRAPHS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "synthetic": "the synthetic graph"}
@@ -164,15 +164,15 @@ def star(axes: Axes, node: int, sources: list[int], ratio: list[float], y: Tenso
             axes.plot([0, cos(angle[j])], [0, sin(angle[j])], **look, zorder=1)
             axes.plot(cos(angle[j]), sin(angle[j]), "o", color=classes(int(y[j]) % 8), markersize=5.5)
     axes.plot(0, 0, "o", color=classes(int(y[node]) % 8), markersize=7)
-    axes.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal")
-    axes.axis("off")
+    axes.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal", xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
 
 
 def neighbourhood(result: Result) -> Figure:
     """A row a graph, GAT left, GATv2 right: the first four heads of the hidden layer, then the output layer."""
     norm = TwoSlopeNorm(1.0, 0.0, 2.0)
     figure = Figure(figsize=(13, 0.7 + 1.4 * len(result.y)), dpi=130, layout="constrained")
-    figure.suptitle("Attention of one node to its neighbours, class by colour:  GAT left,  GATv2 right")
+    figure.suptitle("Attention of one node to its neighbours, class by colour")
     figure.get_layout_engine().set(w_pad=0.01, h_pad=0.05, wspace=0, hspace=0)
     grid = figure.subplots(len(result.y), 11, squeeze=False, width_ratios=[1] * 5 + [0.3] + [1] * 5)
     for row, (name, edges) in zip(grid, result.edge_index.items(), strict=True):
@@ -180,12 +180,14 @@ def neighbourhood(result: Result) -> Figure:
         at = at[result.y[name][edges[0, at]].argsort(stable=True)]  # classes stand together
         row[5].axis("off")
         for half, (hidden, output) in zip((row[:5], row[6:]), result.weights[name].values(), strict=True):
-            titles = [f"head {k}" for k in range(1, 5)] + ["output"]
-            for axes, title, s in zip(half, titles, (*hidden.T[:4], output.mean(1)), strict=True):
+            names = [f"head {k}" for k in range(1, 5)] + ["output"]
+            for axes, which, s in zip(half, names, (*hidden.T[:4], output.mean(1)), strict=True):
                 ratio = (s[at] * len(at)).tolist()  # 1 for a plain mean
                 star(axes, result.node[name], edges[0, at].tolist(), ratio, result.y[name], norm)
-                axes.set_title(title, fontsize=8)
-        row[0].text(-0.05, 0.5, SHORT[name], rotation=90, va="center", ha="right", transform=row[0].transAxes)
+                axes.set_xlabel(which, fontsize=8)
+        row[0].set_ylabel(SHORT[name])
+    for middle, model in zip((grid[0, 2], grid[0, 8]), MODELS.values(), strict=True):
+        middle.set_title(model)
     scale = figure.colorbar(ScalarMappable(norm, FAINT_TO_STRONG), ax=grid, extend="max", ticks=[0, 1, 2], aspect=25)
     scale.set_label("weight $d_i\\, s_{ij}$, 1 in a plain mean", fontsize=9)
     return figure
@@ -255,7 +257,7 @@ def summary(result: Result) -> list[str]:
     return lines
 
 
-def main(arguments: list[str] | None = None) -> Result:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="GAT and GATv2 on citation graphs, and pictures of their attention")
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--full", action="store_true", help="10 runs of up to 1000 epochs, as in the paper")
@@ -263,7 +265,7 @@ def main(arguments: list[str] | None = None) -> Result:
     parser.add_argument("--data", help="a folder with cora, citeseer or pubmed in it (docs/datasets.md)")
     options = parser.parse_args(arguments)
     with Progress(transient=True) as progress:
-        task = progress.add_task("training", total=1.0)
+        task = progress.add_task(TITLE, total=1.0)
         budget = FULL if options.full else DEFAULT
         try:
             tell = {"tick": lambda done: progress.update(task, completed=done)}
@@ -274,8 +276,7 @@ def main(arguments: list[str] | None = None) -> Result:
     options.out.mkdir(parents=True, exist_ok=True)
     for name, figure in figures(result).items():
         figure.savefig(options.out / f"{name}.png")
-        print(f"see {options.out / name}.png")
-    return result
+        print(options.out / f"{name}.png")
 
 
 if __name__ == "__main__":
