@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -82,6 +83,7 @@ def run(benches: Mapping[str, Bench], options: Options, progress: Callable[[str]
     wanted = {name: benches[name].matrices or tuple(options.matrices) for name in options.rows}
     for matrix in dict.fromkeys(name for names in wanted.values() for name in names):
         progress(matrix)
+        gc.collect()  # what the last matrix left in cycles; not in each cell, as it takes 0.2 s with torch loaded
         A = matrices.load(matrix, options.quick)
         for row in [row for row in options.rows if matrix in wanted[row]]:
             bench = benches[row]

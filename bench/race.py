@@ -69,7 +69,6 @@ def compare(ours: list[NDArray[Any]], theirs: list[NDArray[Any]]) -> float:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    gc.collect()
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -13,6 +13,9 @@ import pytest
 
 import cuda_standin
 
+# OpenMP's threads spin while they wait, and beside other processes they spin in their way. Read when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # the benchmark shares its rows with the case table
 
