@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""python -m bench: times every row beside its peers. All contenders share one process, allocator and memory."""
+"""python -m bench: times every row beside its peers. All contenders share one process, allocator and memory.
+
+With --table2 or --scaling: the studies of the paper, which have arguments of their own (--table2 --help)."""
 
 from __future__ import annotations
 
@@ -14,9 +16,10 @@ import torch
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from bench import cells, machine, matrices, plot, products, report
+from bench import cells, machine, matrices, plot, products, report, scaling, table2
 from bench.table import ROWS
 
+STUDIES = {"--table2": table2.main, "--scaling": scaling.main}
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -77,13 +80,18 @@ def run(options: argparse.Namespace, console: Console) -> tuple[list[cells.Cell]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parse(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for option, study in STUDIES.items():
+        if option in given:
+            given.remove(option)
+            return study(given)
+    options = parse(given)
     start = time.time()
     allocator = machine.keep_freed_memory() if options.malloc == "keep" else machine.describe_malloc()
     about = {
         **machine.describe(),
         "allocator": allocator,
-        "arguments": list(sys.argv[1:] if arguments is None else arguments),
+        "arguments": given,
     }
     console = Console()
     if not console.is_terminal:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,20 @@ def keep_freed_memory() -> str:
     libc = ctypes.CDLL(None)
     done = libc.mallopt(M_MMAP_MAX, 0) and libc.mallopt(M_TRIM_THRESHOLD, -1)
     return "glibc, M_MMAP_MAX=0, M_TRIM_THRESHOLD=-1" if done else describe_malloc()
+
+
+@contextmanager
+def freed_memory_kept() -> Iterator[str]:
+    """keep_freed_memory for a while: then malloc's defaults, and the system gets back what is free."""
+    told = keep_freed_memory()
+    try:
+        yield told
+    finally:
+        if told != describe_malloc():
+            libc = ctypes.CDLL(None)
+            libc.mallopt(M_MMAP_MAX, 65536)
+            libc.mallopt(M_TRIM_THRESHOLD, 128 * 1024)
+            libc.malloc_trim(0)
 
 
 def describe_malloc() -> str:
@@ -60,6 +76,22 @@ def processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def available_memory() -> int:
+    """Bytes that can be had without taking them from others."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+
+
+def last_level_cache() -> int:
+    """Bytes of the largest cache of the first core; 32 MiB where the system does not tell."""
+    sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    return max((1024 * int(size.removesuffix("K")) for size in sizes if size.endswith("K")), default=2**25)
 
 
 def bandwidth(threads: int, quick: bool = False) -> float:

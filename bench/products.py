@@ -29,6 +29,8 @@ MKL: list[Callable[[Any, Any], Any]] = []  # its product, once load_mkl has foun
 
 def load_mkl() -> None:
     """For the command line alone: a second MKL beside torch's does not go with the stand-in that the tests load."""
+    if MKL:
+        return
     # PyPI's mkl lies where sparse_dot_mkl does not look; GNU's threads are torch's: torch.set_num_threads is obeyed.
     for library in sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*")):
         os.environ.setdefault("MKL_RT", str(library))
@@ -51,11 +53,13 @@ def cold(A: gs.SparseMatrix) -> gs.SparseMatrix:
 
 
 class Pair:
-    """A and B = Aᵀ, made to be two different matrices, and the gradient G of the result's values."""
+    """A and B, which is Aᵀ if not given, made to be two different matrices; the gradient G of the result's values."""
 
-    def __init__(self, A: csr_array, dtype: torch.dtype, op: Callable[[Any, Any], Any]) -> None:
+    def __init__(
+        self, A: csr_array, dtype: torch.dtype, op: Callable[[Any, Any], Any], B: csr_array | None = None
+    ) -> None:
         self.A = gs.from_scipy(A).to(dtype).requires_grad_()
-        self.B = gs.from_scipy(csr_array(A.T)).to(dtype).requires_grad_()
+        self.B = gs.from_scipy(csr_array(A.T) if B is None else B).to(dtype).requires_grad_()
         self.scipy = self.A.to_scipy(), self.B.to_scipy()
         self.torch = [peers.csr((X.indptr, X.indices, X.shape), X.values.detach()) for X in (self.A, self.B)]
         with torch.no_grad():
@@ -90,22 +94,26 @@ def pair_bench(op: Callable[[Any, Any], Any], fresh: bool, matrices: tuple[str, 
     )
 
 
-class Triangle:
-    """L = the lower triangle of A with a diagonal that dominates its row, and b."""
+def dominant_triangle(A: csr_array) -> csr_array:
+    """The lower triangle of A with a diagonal that dominates its row."""
+    lower = scipy.sparse.tril(abs(A), -1, format="csr")
+    return csr_array(lower + scipy.sparse.diags_array(lower.sum(axis=1) + 1.0))
 
-    def __init__(self, A: csr_array, dtype: torch.dtype) -> None:
-        lower = scipy.sparse.tril(abs(A), -1, format="csr")
-        diagonal = scipy.sparse.diags_array(lower.sum(axis=1) + 1.0)
-        self.L = gs.from_scipy(csr_array(lower + diagonal)).to(dtype).requires_grad_()
+
+class Triangle:
+    """A lower triangular L, b, and the gradient G of L⁻¹ b."""
+
+    def __init__(self, L: csr_array, dtype: torch.dtype) -> None:
+        self.L = gs.from_scipy(L).to(dtype).requires_grad_()
         self.scipy = self.L.to_scipy()
-        self.b = torch.randn(A.shape[0], dtype=dtype, generator=torch.Generator().manual_seed(1)).requires_grad_()
+        self.b = torch.randn(L.shape[0], dtype=dtype, generator=torch.Generator().manual_seed(1)).requires_grad_()
         self.b_numpy, self.b_column = self.b.detach().numpy(), self.b.detach()[:, None]
-        self.G = torch.randn(A.shape[0], dtype=dtype, generator=torch.Generator().manual_seed(2))
+        self.G = torch.randn(L.shape[0], dtype=dtype, generator=torch.Generator().manual_seed(2))
         self.torch = peers.csr((self.L.indptr, self.L.indices, self.L.shape), self.L.values.detach())
 
 
 TRIANGULAR = Bench(
-    setup=lambda A, dtype, columns: Triangle(A, dtype),
+    setup=lambda A, dtype, columns: Triangle(dominant_triangle(A), dtype),
     forward={
         OURS: lambda i: gs.linalg.solve_triangular(i.L, i.b),
         "scipy": lambda i: scipy.sparse.linalg.spsolve_triangular(i.scipy, i.b_numpy, lower=True),

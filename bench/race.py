@@ -78,30 +78,32 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def timed(run: Callable[[], Any]) -> float:
-    start = time.perf_counter()
+def timed(run: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
+    start = clock()
     result = run()
-    seconds = time.perf_counter() - start
+    seconds = clock() - start
     del result  # freed outside of the measurement
     return seconds
 
 
-def race(runs: Runs, budget: float) -> dict[str, list[float]]:
+def race(
+    runs: Runs, budget: float, least: int = 2, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
     """Seconds of every call of every contender, round-robin, after a warm-up call each.
 
-    Each contender may spend ``budget`` seconds, but everybody is timed at least twice.
+    Each contender may spend ``budget`` seconds, but everybody is timed at least ``least`` times.
     """
     samples: dict[str, list[float]] = {name: [] for name in runs}
     with no_garbage_collection():
-        warm = {name: timed(run) for name, run in runs.items()}
+        warm = {name: timed(run, clock) for name, run in runs.items()}
         turn = {name: max(1, min(50, int(TURN / max(seconds, 1e-9)))) for name, seconds in warm.items()}
         left = dict.fromkeys(runs, budget)
         racing = set(runs)
         while racing:
             for name in [name for name in runs if name in racing]:
-                calls = [timed(runs[name]) for _ in range(turn[name])]
+                calls = [timed(runs[name], clock) for _ in range(turn[name])]
                 samples[name] += calls
                 left[name] -= sum(calls)
-                if (left[name] <= 0 and len(samples[name]) >= 2) or len(samples[name]) >= MOST_CALLS:
+                if (left[name] <= 0 and len(samples[name]) >= least) or len(samples[name]) >= MOST_CALLS:
                     racing.discard(name)
     return samples

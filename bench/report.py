@@ -65,6 +65,16 @@ def table(cells: Sequence[Cell], bandwidth: Mapping[int, float]) -> Table:
     return result
 
 
+def print_table(console: Console, header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    """A study's table: words to the left, numbers to the right, a gap after each op's backward."""
+    result = Table(box=box.SIMPLE_HEAD, collapse_padding=True)
+    for k, heading in enumerate(header):
+        result.add_column(heading, justify="right" if k else "left")
+    for line in lines:
+        result.add_row(*line, end_section="ackward" in line[0] + line[1])
+    console.print(result)
+
+
 def print_skipped(console: Console, cells: Sequence[Cell]) -> None:
     """Who sat out, where and why; once for all numbers of threads."""
     lines = {
