@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from bench import files
@@ -29,7 +31,15 @@ def test_orders_are_orders_of_one_matrix() -> None:
 
 def test_an_entry_in_the_wrong_place_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     read = gs.read_mtx
-    monkeypatch.setattr(gs, "read_mtx", lambda path: read(path)[::-1])  # the rows upside down
+
+    def misplaced(path: Path) -> gs.SparseMatrix:
+        A = read(path)
+        indices = A.indices.clone()
+        assert indices[-1] != A.shape[1] - 1
+        indices[-1] = A.shape[1] - 1  # the last entry stays the last: only its place is wrong
+        return gs.SparseMatrix(A.indptr, indices, A.values, A.shape)
+
+    monkeypatch.setattr(gs, "read_mtx", misplaced)
     with pytest.raises(AssertionError, match="reading by rows: gossamer differs"):
         files.main(SMALL)
 
