@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""python -m bench: times every row beside its peers. All contenders share one process, allocator and memory.
-
-With --table2 or --scaling: the studies of the paper, which have arguments of their own (--table2 --help)."""
+"""python -m bench: times every row beside its peers. All contenders share one process, allocator and memory."""
 
 from __future__ import annotations
 
@@ -11,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -19,7 +18,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from bench import cells, machine, matrices, plot, products, report, scaling, table2
 from bench.table import ROWS
 
-STUDIES = {"--table2": table2.main, "--scaling": scaling.main}
+STUDIES: dict[str, Any] = {"--table2": table2, "--scaling": scaling}
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -46,6 +45,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help="budget of each contender in a cell")
     parser.add_argument("--malloc", choices=["keep", "default"], default="keep", help="keep freed memory, or not")
     parser.add_argument("--out", type=Path, default=Path("out"), help="where bench.json and bench.png go")
+    for option, study in STUDIES.items():  # main hands over to them: here they are for the help
+        parser.add_argument(option, action="store_true", help=f"{study.SOURCE}, instead: see {option} --help")
     options = parser.parse_args(arguments)
     for given, known in ((options.rows, ROWS), (options.dtype, DTYPES)):
         if unknown := [name for name in given if name not in known]:
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for option, study in STUDIES.items():
         if option in given:
             given.remove(option)
-            return study(given)
+            return int(study.main(given))
     options = parse(given)
     start = time.time()
     allocator = machine.keep_freed_memory() if options.malloc == "keep" else machine.describe_malloc()
