@@ -39,13 +39,13 @@ TITLE = "Fig. 11: time against the number of nonzeros"
 SOURCE = "seed 002 §5, Fig. 11"
 
 QUICK: dict[str, Any] = {"largest": 5e5, "seconds": 0.001, "cache": 0}
-DEFAULT: dict[str, Any] = {"largest": 5.6e8, "seconds": 0.05}
-FULL: dict[str, Any] = {"largest": 1.12e9, "seconds": 1.0}
+DEFAULT: dict[str, Any] = {"largest": 5.6e8, "seconds": 0.4}
+FULL: dict[str, Any] = {"largest": 1.12e9, "seconds": 4.0}
 
 COLUMNS = 16
 SMALLEST = 1000  # nonzeros
 ENOUGH = 3  # sizes for a fit
-LEAST = 10  # calls
+LEAST = 5  # calls
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,11 @@ class Result:
     about: str
 
 
+def exceeds(size: float, cache: int) -> bool:
+    """The rule for the fit."""
+    return size > 2 * cache
+
+
 def exponent(nnz: Sequence[float], seconds: Sequence[float]) -> float:
     """p of the least-squares fit log t = log c + p log nnz."""
     return float(np.polyfit(np.log(nnz), np.log(seconds), 1)[0])
@@ -100,7 +105,7 @@ def measure(op: Op, name: str, n: int, seconds: float, first: bool) -> dict[str,
 
 def fit(series: dict[str, list[float]], cache: int) -> dict[str, float]:
     """The exponents over the sizes that exceed twice the cache."""
-    large = [k for k, size in enumerate(series["bytes"]) if size > 2 * cache]
+    large = [k for k, size in enumerate(series["bytes"]) if exceeds(size, cache)]
     if len(large) < ENOUGH:
         return {"forward": float("nan"), "backward": float("nan"), "from": float("nan")}
     nnz = [series["nnz"][k] for k in large]
@@ -126,8 +131,9 @@ def compute(
     seed: int = 0,
     tick: Callable[[float], None] = lambda done: None,
 ) -> Result:
-    """Every op up to ``largest`` bytes of operands and result; ``seconds`` for each contender at a size. ``cache``:
-    bytes, None asks the machine. The inputs are the same for every seed: no time depends on them."""
+    """Every op up to ``largest`` bytes of operands and result; ``seconds`` for each contender at a size of the fit, a
+    tenth at others. ``cache``: bytes, None asks the machine. The inputs are the same for every seed: no time depends on
+    them."""
     cache = machine.last_level_cache() if cache is None else cache
     result = Result({}, {}, cache, machine.processor())
     rest = sum(max(n, 10**5) for op in OPS.values() for n in sizes(op, largest))  # roughly as the time that is left
@@ -139,7 +145,8 @@ def compute(
                 gc.collect()
                 points = []
                 for n in sizes(op, largest):
-                    points.append(measure(op, name, n, seconds, first=not points))
+                    budget = seconds if exceeds(op.bytes_a_row * n, cache) else seconds / 10
+                    points.append(measure(op, name, n, budget, first=not points))
                     rest -= max(n, 10**5)
                     tick(1 - rest / total)
                 result.series[name] = {key: [point[key] for point in points] for key in points[0]}
