@@ -69,7 +69,7 @@ def print_table(console: Console, header: Sequence[str], lines: Sequence[Sequenc
     """A study's table: words to the left, numbers to the right, a gap after each op's backward."""
     result = Table(box=box.SIMPLE_HEAD, collapse_padding=True)
     for k, heading in enumerate(header):
-        result.add_column(heading, justify="right" if k else "left")
+        result.add_column(heading, justify="right" if k else "left", no_wrap=not k)
     for line in lines:
         result.add_row(*line, end_section="ackward" in line[0] + line[1])
     console.print(result)
