@@ -210,7 +210,8 @@ def figures(result: Result) -> dict[str, Figure]:
         points = [(1e3 * row["best"][name], y) for y, row in enumerate(result.rows) if name in row["best"]]
         if points:
             fill = "none" if name == ALL else "full"
-            axes.plot(*zip(*points, strict=True), marker, color=colour, alpha=0.85, fillstyle=fill, label=text)
+            order = 3 if name == OURS else 2  # ours in front
+            axes.plot(*zip(*points, strict=True), marker, color=colour, fillstyle=fill, zorder=order, label=text)
     same = [(1e3 * row["paper"], y) for y, row in enumerate(result.rows) if row["n"] == row["paper_n"]]
     if same:
         text = "the authors, on their machine (where N is theirs)"
