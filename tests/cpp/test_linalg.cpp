@@ -53,12 +53,12 @@ TEST(Linalg, SolveTriangular) {
 
 // A complex matrix goes through its real form: both ways, and log|det|.
 TEST(Linalg, Complex) {
-  const auto f = at::kComplexDouble;
-  const Tensor dense = at::randn({6, 6}, f) + 5 * at::eye(6, f), b = at::randn({6, 2}, f);
-  const auto factor = linalg::factorize(from_dense(dense));
-  EXPECT_TRUE(at::allclose(factor.solve(b), at::linalg_solve(dense, b)));
-  EXPECT_TRUE(at::allclose(factor.solve(b, true), at::linalg_solve(dense.t(), b)));
-  EXPECT_TRUE(at::allclose(factor.logdet(), std::get<1>(at::linalg_slogdet(dense))));
+  const auto c128 = torch::kComplexDouble;
+  const torch::Tensor dense = torch::randn({6, 6}, c128) + 5 * torch::eye(6, c128), b = torch::randn({6, 2}, c128);
+  const auto factor = gs::linalg::factorize(gs::from_dense(dense));
+  EXPECT_TRUE(torch::allclose(factor.solve(b), torch::linalg_solve(dense, b)));
+  EXPECT_TRUE(torch::allclose(factor.solve(b, /*transpose=*/true), torch::linalg_solve(dense.t(), b)));
+  EXPECT_TRUE(torch::allclose(factor.logdet(), std::get<1>(torch::linalg_slogdet(dense))));
   EXPECT_THROW(factor.slogdet(), c10::TypeError);
 }
 
