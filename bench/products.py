@@ -52,6 +52,14 @@ def cold(A: gs.SparseMatrix) -> gs.SparseMatrix:
     return gs.SparseMatrix(A.indptr, A.indices, A.values, A.shape, check=False)
 
 
+def moved(A: csr_array) -> csr_array:
+    """A with its columns moved by two, around the end: equal patterns, such as those of A and Aᵀ on a grid, would be
+    added without a union."""
+    B = csr_array((A.data, (A.indices + 2) % A.shape[1], A.indptr), A.shape)
+    B.sort_indices()
+    return B
+
+
 class Pair:
     """A and B, which is Aᵀ if not given, made to be two different matrices; the gradient G of the result's values."""
 
@@ -77,15 +85,25 @@ def mkl(i: Pair) -> Any:
     return MKL[0](*i.scipy)
 
 
-def pair_bench(op: Callable[[Any, Any], Any], fresh: bool, matrices: tuple[str, ...], more: dict[str, Any]) -> Bench:
-    """C = op(A, B), dA and dB."""
+def transposed(A: csr_array) -> csr_array:
+    return csr_array(A.T)
+
+
+def pair_bench(
+    op: Callable[[Any, Any], Any],
+    other: Callable[[csr_array], csr_array],
+    fresh: bool,
+    matrices: tuple[str, ...],
+    more: dict[str, Any],
+) -> Bench:
+    """C = op(A, B), dA and dB, where B = other(A)."""
 
     def ours(i: Pair) -> gs.SparseMatrix:
         result: gs.SparseMatrix = op(cold(i.A), cold(i.B)) if fresh else op(i.A, i.B)
         return result
 
     return Bench(
-        setup=lambda A, dtype, columns: Pair(A, dtype, op),
+        setup=lambda A, dtype, columns: Pair(A, dtype, op, other(A)),
         forward={OURS: ours, "scipy": lambda i: op(*i.scipy), "torch.sparse": lambda i: op(*i.torch), **more},
         backward={OURS: lambda i: i.gradients(ours(i))},
         bytes_moved=lambda i: (0, 0),
@@ -135,9 +153,9 @@ def add(A: Any, B: Any) -> Any:
 
 
 BENCHES = {
-    "spgemm": pair_bench(multiply, False, SIZES, {"mkl": mkl}),
-    "spgemm cold": pair_bench(multiply, True, SIZES, {"mkl": mkl}),
-    "spadd": pair_bench(add, False, ("tridiagonal", "poisson2d", "powerlaw"), {}),
-    "spadd cold": pair_bench(add, True, ("tridiagonal", "poisson2d", "powerlaw"), {}),
+    "spgemm": pair_bench(multiply, transposed, False, SIZES, {"mkl": mkl}),
+    "spgemm cold": pair_bench(multiply, transposed, True, SIZES, {"mkl": mkl}),
+    "spadd": pair_bench(add, moved, False, ("tridiagonal", "poisson2d", "powerlaw"), {}),
+    "spadd cold": pair_bench(add, moved, True, ("tridiagonal", "poisson2d", "powerlaw"), {}),
     "solve_triangular": TRIANGULAR,
 }
