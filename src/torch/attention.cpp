@@ -102,7 +102,17 @@ std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> s
   return at::randint(std::numeric_limits<int64_t>::max(), {}, integer);
 }
 
+Tensor ops::head_scores(const Tensor& X, const Tensor& a) {
+  TORCH_CHECK_VALUE(X.dim() == 3 && a.dim() == 3 && X.sym_size(1) == a.sym_size(1) && X.sym_size(2) == a.sym_size(2),
+                    "head_scores: X ", shape_text(X), " and a ", shape_text(a), " must be (n, H, d) and (k, H, d)");
+  const SymInt H = a.sym_size(1), k = a.sym_size(0);
+  const Tensor same_head = at::eye_symint(H, a.options()).view_symint({H, 1, 1, H});
+  const Tensor blocks = (a.permute({1, 2, 0}).unsqueeze(-1) * same_head).reshape_symint({-1, k * H});  // (H d, k H)
+  return X.flatten(1).matmul(blocks).view_symint({-1, k, H});
+}
+
 TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def("head_scores(Tensor X, Tensor a) -> Tensor", ops::head_scores);
   m.def("graph(Tensor edge_index, int[] shape) -> (Tensor indptr, Tensor indices, Tensor order)");
   m.def("dropout_mask(Tensor indices, SymInt heads, float p, Tensor seed, ScalarType dtype) -> Tensor");
 }

@@ -108,7 +108,7 @@ Four backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Te
   const PatternTensors A = unpack("gat_attention", pattern, shape, false),
                        At = unpack("gat_attention", pattern, shape, true);
   const variable_list in = contiguous(given), from = contiguous({G, Z, lse});
-  const Tensor scratch = at::empty({in[X].size(1) * 2 * A.indices.size(0)}, lse.options());
+  const Tensor scratch = at::empty({in[X].size(1) * (A.indices.size(0) + 3 * G.size(0))}, lse.options());
   with_types("gat_attention", x_src.scalar_type(), A.indptr.scalar_type(), [&]<class T, class I> {
     kernels::gat_backward(TorchThreads{}, view<T, I>(how, A, in), At.view<I>(), ptr<I>(At.perm), ptr<T>(from[0]),
                           ptr<T>(from[1]), ptr<Sum<T>>(from[2]), mutable_ptr<Sum<T>>(scratch),

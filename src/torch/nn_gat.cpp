@@ -47,8 +47,13 @@ GATConvImpl::Inputs GATConvImpl::inputs(const std::pair<Features, Features>& x, 
   const Edges& edges = edges_.of(adjacency, {x_dst.size(0), x_src.size(0)}, loops());
   const auto x_edge = edge_features(adjacency, edge_attr, edges);
   std::optional<Tensor> alpha_edge;
-  if (x_edge) alpha_edge = (*x_edge * att_edge).sum(-1);
-  return {edges, x_src, (x_src * att_src).sum(-1), (x_dst * att_dst).sum(-1), alpha_edge};
+  if (x_edge) alpha_edge = ops::head_scores(*x_edge, att_edge).select(1, 0);
+  if (x_dst.is_same(x_src)) {
+    const Tensor alpha = ops::head_scores(x_src, at::cat({att_src, att_dst}));
+    return {edges, x_src, alpha.select(1, 0), alpha.select(1, 1), alpha_edge};
+  }
+  return {edges, x_src, ops::head_scores(x_src, att_src).select(1, 0), ops::head_scores(x_dst, att_dst).select(1, 0),
+          alpha_edge};
 }
 
 Tensor GATConvImpl::forward(const Features& x, const Adjacency& adjacency, const std::optional<Tensor>& edge_attr) {

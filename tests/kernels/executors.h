@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Executors that differ from Serial in what a kernel must not depend on: real threads, and another order. Both keep the
-// number of parts they were last given, so that a test knows its matrix was large enough to be split.
+// largest number of parts they were given, so that a test knows its matrix was large enough to be split.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -19,7 +20,7 @@ struct Threads {
   int64_t threads() const { return count; }
   template <class F>
   void parallel_for(int64_t n, const F& f) const {
-    parts = n;
+    parts = std::max(parts, n);
     std::vector<std::thread> running;
     for (int64_t k = 0; k < n; ++k) running.emplace_back([&f, k] { f(k); });
     for (std::thread& thread : running) thread.join();
@@ -35,7 +36,7 @@ struct Backwards {
   int64_t threads() const { return count; }
   template <class F>
   void parallel_for(int64_t n, const F& f) const {
-    parts = n;
+    parts = std::max(parts, n);
     for (int64_t k = n; k-- > 0;) f(k);
   }
 };

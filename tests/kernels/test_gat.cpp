@@ -63,7 +63,7 @@ struct Problem {
   std::vector<std::vector<T>> run(const Threads& exec = Threads(1)) const {
     const T nan = rounded<T>(NAN);  // every element is to be written
     std::vector<T> Z(A.rows * heads * width, nan);
-    std::vector<Sum<T>> lse(A.rows * heads, NAN), scratch(2 * A.nnz() * heads, NAN);
+    std::vector<Sum<T>> lse(A.rows * heads, NAN), scratch((second ? 2 * A.nnz() : A.nnz() + 3 * A.rows) * heads, NAN);
     std::vector<I> indptr(A.cols + 1), indices(A.nnz()), perm(A.nnz());
     kernels::transpose(A.view(), indptr.data(), indices.data(), perm.data());
     const PatternView<I> At{A.cols, A.rows, A.nnz(), indptr.data(), indices.data()};

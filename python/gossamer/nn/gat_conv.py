@@ -70,16 +70,18 @@ class GATConv(AttentionConv):
         assert lin_src is not None
         assert lin_dst is not None
         x_src = self.by_heads(lin_src(sources))
-        alpha_src = (x_src * self.att_src).sum(-1)
-        if targets is None:
+        scores = torch.ops.gossamer.head_scores.default
+        if targets is sources and self.lin is not None:
+            alpha_src, alpha_dst = scores(x_src, torch.cat([self.att_src, self.att_dst])).unbind(1)
+        else:
+            alpha_src = scores(x_src, self.att_src)[:, 0]
             n_dst = x_src.shape[0] if size is None else size[1]
             alpha_dst = alpha_src.new_zeros(n_dst, self.heads)
-        else:
-            x_dst = x_src if targets is sources and self.lin is not None else self.by_heads(lin_dst(targets))
-            alpha_dst = (x_dst * self.att_dst).sum(-1)
+            if targets is not None:
+                alpha_dst = scores(self.by_heads(lin_dst(targets)), self.att_dst)[:, 0]
         edges = self.edges(edge_index, (alpha_dst.shape[0], x_src.shape[0]))
         x_edge = self.edge_features(edge_index, edge_attr, edges)
-        alpha_edge = None if x_edge is None or self.att_edge is None else (x_edge * self.att_edge).sum(-1)
+        alpha_edge = None if x_edge is None or self.att_edge is None else scores(x_edge, self.att_edge)[:, 0]
         given = (x_src, alpha_src, alpha_dst, alpha_edge)
         if not return_attention_weights:
             return self.finish(self.attention(gat_attention, edges, given), targets)

@@ -39,6 +39,11 @@ Four gatv2_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, co
                     const std::optional<Tensor>& x_edge, const Tensor& Z, const Tensor& lse, SymIntArrayRef shape,
                     double slope, double dropout, const std::optional<Tensor>& seed);
 
+// The parts of a GAT score, X a for each head: X (n, H, d), a (k, H, d) gives (n, k, H). As one dense product with the
+// block-diagonal matrix of the a: elementwise, X would be read and written several times, which takes longer than the
+// k H - 1 of k H multiplications by zero.
+Tensor head_scores(const Tensor& X, const Tensor& a);
+
 // The seed as the ops above take it: none without dropout, the given one, or one drawn from torch's generator.
 std::optional<Tensor> dropout_seed(double dropout, std::optional<int64_t> seed);
 
