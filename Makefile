@@ -1,4 +1,4 @@
-# make demo   sets everything up, builds, runs the main job          make test   the same set-up, then all tests
+# make demo   sets everything up, builds, writes out/index.html       make test   the same set-up, then all tests
 # make bench  the benchmark                                          make lint   formatting, types, layers
 # make docs   the documentation, into build/docs
 # Everything lives in .venv and build/; a second run starts in seconds.
@@ -16,7 +16,7 @@ export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_f
 .PHONY: demo test bench docs lint format build all setup dev clean
 
 demo: build
-	$(BIN)/python examples/learned_jacobi.py --out out
+	$(BIN)/python -m gossamer demo --out out $(addprefix --data ,$(wildcard ../shared/data/planetoid)) $(ARGS)
 
 test: lint all dev
 	ctest --preset dev -j$(JOBS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`pip install .` as a user does it, into a place of its own; then Python imports it and CMake finds it there.
+"""`pip install .` as a user does it, into a place of its own; then Python imports it, CMake finds it, its commands run.
 
 It builds where `make` has built, with the same compiler, so that nothing is compiled a second time.
 """
@@ -24,6 +24,16 @@ prefix = pathlib.Path(gs.cmake_prefix_path)
 assert (prefix / "lib/cmake/Gossamer/GossamerConfig.cmake").exists()
 assert (prefix / "include/gossamer/gossamer.h").exists()
 assert (prefix / "include/gossamer/spmm.h").exists()
+from gossamer import _programs
+from gossamer.__main__ import main
+place = pathlib.Path(gs.__file__).parent / "programs"
+assert _programs.folder() == place
+for name in ("report.demo", "bench.__main__", "examples.learned_jacobi"):
+    module = _programs.load(name)
+    assert pathlib.Path(module.__file__).is_relative_to(place), module.__file__
+assert all((place / "report" / f"page.{{kind}}").exists() for kind in ("html", "css", "js"))
+assert main(["info"]) == 0
+assert main(["demo", "--only", "nothing"]) == 2
 """
 
 
