@@ -37,6 +37,8 @@ def plates(module: ModuleType, result: Any) -> list[Plate]:
     for scheme in ("light", "dark"):
         with mpl.rc_context(style(scheme)):
             for name, figure in module.figures(result).items():
+                for axes in figure.axes:  # a scale on the right stands on a line, too
+                    axes.spines.right.set_visible(axes.yaxis.get_ticks_position() == "right")
                 drawn.setdefault(name, {})[scheme] = encode(figure)
                 width, height = figure.get_size_inches() * 96
                 sizes[name] = round(width), round(height)

@@ -49,7 +49,7 @@ def render(outcomes: Sequence[Outcome], request: Request) -> str:
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(duration=duration, arguments=arguments)
-    environment.tests["number"] = lambda cell: NUMBER.match(cell) is not None
+    environment.tests["numeric"] = numeric
     return environment.get_template("page.html").render(
         sections=outcomes,
         facts=facts(outcomes, request),
@@ -94,6 +94,11 @@ def duration(seconds: float) -> str:
 
 def arguments(budget: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in budget.items())
+
+
+def numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
+    """Is this a column of numbers, which stand right? The first names the rows."""
+    return column > 0 and all(NUMBER.match(row[column]) for row in rows)
 
 
 def threads(count: int = 22) -> list[tuple[float, float, float, float]]:

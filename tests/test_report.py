@@ -219,7 +219,7 @@ def test_a_failed_section_does_not_lose_the_others(
     fakes: list[ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
-        torch.set_num_threads(1)
+        torch.set_num_threads(threads + 1)
         raise RuntimeError(f"{SECRET} is [red]42[/]")
 
     threads = torch.get_num_threads()
