@@ -28,7 +28,7 @@ def run(out: Path, *, full: bool, data: Path | None, only: str | None, seed: int
     folder = prepare(out)
     if "table2" in names:
         products.load_mkl()  # one of its peers; we are the program here, as python -m bench is
-    request = page.Request(full, data, seed)
+    request = page.Request(full, data, seed, only)
     console = Console(highlight=False)
     outcomes = []
     # No thread draws beside what is measured: the bars move when a section ticks.

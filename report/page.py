@@ -29,11 +29,14 @@ class Request:
     full: bool
     data: Path | None
     seed: int
+    only: str | None = None
     about: dict[str, Any] = field(default_factory=machine.describe)
 
     def command(self) -> str:
-        options = [*(["--full"] if self.full else []), *(["--seed", str(self.seed)] if self.seed else [])]
-        return shlex.join(["gossamer", "demo", *options, *(["--data", str(self.data)] if self.data else [])])
+        """The call that makes this page."""
+        given = {"--only": self.only, "--seed": self.seed or None, "--data": self.data}
+        options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+        return shlex.join(["gossamer", "demo", *(["--full"] if self.full else []), *options])
 
 
 def write(path: Path, outcomes: Sequence[Outcome], request: Request) -> None:

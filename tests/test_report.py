@@ -251,6 +251,12 @@ def test_folders_of_data_reach_the_sections(
     assert "synthetic" not in text
 
 
+def test_the_command_that_makes_the_page() -> None:
+    assert page.Request(full=False, data=None, seed=0).command() == "gossamer demo"
+    request = page.Request(full=True, data=Path("my data"), seed=3, only="first")
+    assert request.command() == "gossamer demo --full --only first --seed 3 --data 'my data'"
+
+
 def test_durations() -> None:
     assert [page.duration(s) for s in (0.042, 3.14, 59.4, 61, 3725)] == [
         "0.042 s",
