@@ -8,9 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import types
 from pathlib import Path
-from typing import Any
 
 import pytest
 from report import sections
@@ -149,6 +147,18 @@ def test_the_sections_of_help_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(named.split(",")) <= sections.SECTIONS.keys()
 
 
+def test_programs_are_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some package leaves a folder of tests or of examples among the installed ones."""
+    for plain in ("examples", "tests"):
+        (tmp_path / plain).mkdir()
+        (tmp_path / plain / "__init__.py").touch()
+        for name in [name for name in sys.modules if name.partition(".")[0] == plain]:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert _programs.load("tests.cases.row").__file__ == str(ROOT / "tests" / "cases" / "row.py")
+    assert _programs.load("examples.learned_jacobi").__file__ == str(ROOT / "examples" / "learned_jacobi.py")
+
+
 def test_bench_is_the_benchmark(no_mkl: list[str], tmp_path: Path) -> None:
     matrix = tmp_path / "small.mtx"
     gossamer.write_mtx(matrix, gossamer.poisson(5))
@@ -161,18 +171,12 @@ def test_bench_is_the_benchmark(no_mkl: list[str], tmp_path: Path) -> None:
 def test_bench_passes_its_arguments_on(
     no_mkl: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given: dict[str, list[str]] = {}
-    for study in ("table2", "scaling"):
-
-        def run(arguments: list[str], study: str = study) -> Any:
-            given[study] = arguments
-
-        monkeypatch.setitem(sys.modules, f"bench.{study}", types.SimpleNamespace(main=run))
-    assert main(["bench", "--table2", "--full", "--out", "there"]) == 0
-    assert main(["bench", "--seed", "3", "--scaling"]) == 0
-    assert given == {"table2": ["--full", "--out", "there"], "scaling": ["--seed", "3"]}
-    assert no_mkl == ["mkl", "mkl"]
     with pytest.raises(SystemExit) as stop:
         main(["bench", "--rows", "knitting"])
     assert stop.value.code == 2
     assert "no knitting: choose from" in capsys.readouterr().err
+    given: list[str] = []
+    monkeypatch.setattr(_programs.load("bench.__main__"), "main", lambda rest: given.extend(rest) or 3)
+    assert main(["bench", "--scaling", "--seed", "3", "word", "--out", "there"]) == 3
+    assert given == ["--scaling", "--seed", "3", "word", "--out", "there"]
+    assert no_mkl == ["mkl", "mkl"]

@@ -21,7 +21,11 @@ def folder() -> Path:
 
 def load(name: str) -> ModuleType:
     """Import one of their modules by its name there, such as ``report.demo``."""
-    place = str(folder())
-    if place not in sys.path:
-        sys.path.insert(0, place)
+    place = folder()
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))
+    for plain in ("examples", "tests"):  # folders without an __init__.py: any package of that name would go before
+        if plain not in sys.modules:
+            sys.modules[plain] = ModuleType(plain)
+            sys.modules[plain].__path__ = [str(place / plain)]
     return importlib.import_module(name)

@@ -8,8 +8,6 @@ from typing import Any
 
 from gossamer import _programs
 
-STUDIES = {"--table2": "bench.table2", "--scaling": "bench.scaling"}
-
 
 def add(subparsers: Any) -> None:
     """Add the parser of this command. It takes no argument itself: all of them, --help too, are the benchmark's."""
@@ -18,11 +16,6 @@ def add(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Hand over to bench/, or to one of its studies with the remaining arguments."""
-    rest = list(arguments.rest)
+    """Hand over to bench/."""
     _programs.load("bench.products").load_mkl()  # here, as in python -m bench, we are the program
-    for option, module in STUDIES.items():
-        if option in rest:
-            rest.remove(option)
-            return int(_programs.load(module).main(rest) or 0)
-    return int(_programs.load("bench.__main__").main(rest))
+    return int(_programs.load("bench.__main__").main(arguments.rest))
