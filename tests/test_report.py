@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import io
 import re
 import signal
 import sys
@@ -14,6 +15,7 @@ from types import ModuleType
 
 import pytest
 import torch
+from PIL import Image
 from report import cache, figures, page, palette, sections
 
 import gossamer
@@ -119,7 +121,10 @@ def test_figures_are_drawn_for_light_and_for_dark(fakes: list[ModuleType]) -> No
             assert start == f"data:image/{kind};base64"
             content = base64.b64decode(data)
             if kind == "png":
-                assert content.startswith(b"\x89PNG")
+                picture = Image.open(io.BytesIO(content))
+                assert picture.size == (plate.width * 180 / 96, plate.height * 180 / 96)
+                red, green, blue = (int(palette.SCHEMES[scheme]["card"][k : k + 2], 16) for k in (1, 3, 5))
+                assert picture.convert("RGB").getpixel((0, 0)) == pytest.approx((red, green, blue), abs=2)
                 continue
             colours = {colour.lower() for colour in re.findall(r"#[0-9a-fA-F]{6}", content.decode())}
             assert palette.SCHEMES[scheme]["card"] in colours
