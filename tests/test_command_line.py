@@ -43,12 +43,13 @@ def no_mkl(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return loaded
 
 
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help(no_mkl: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     told = help_of(capsys=capsys)
     assert all(f"\n    {command}" in told for command in COMMANDS)
     told = help_of("demo", capsys=capsys)
     assert all(option in told for option in ("--out", "--full", "--data", "--only", "--seed", "--fresh"))
     assert "--rows" in help_of("bench", capsys=capsys)
+    assert not no_mkl
 
 
 @pytest.mark.parametrize("arguments", [[], ["sew"], ["demo", "--colour"], ["demo", "--seed", "one"], ["info", "all"]])

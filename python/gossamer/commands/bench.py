@@ -17,5 +17,6 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Hand over to bench/."""
-    _programs.load("bench.products").load_mkl()  # here, as in python -m bench, we are the program
+    if not {"-h", "--help"} & set(arguments.rest):
+        _programs.load("bench.products").load_mkl()  # here, as in python -m bench, we are the program
     return int(_programs.load("bench.__main__").main(arguments.rest))
