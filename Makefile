@@ -15,8 +15,9 @@ export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_f
 
 .PHONY: demo test bench docs lint format build all setup dev clean
 
+# Threads that wait sleep: with other processes on the cores, spinning ones cost the report two minutes of five.
 demo: build
-	$(BIN)/python -m gossamer demo --out out $(addprefix --data ,$(wildcard ../shared/data/planetoid)) $(ARGS)
+	OMP_WAIT_POLICY=passive $(BIN)/python -m gossamer demo --out out $(addprefix --data ,$(wildcard ../shared/data/planetoid)) $(ARGS)
 
 test: lint all dev
 	ctest --preset dev -j$(JOBS)

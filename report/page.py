@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -85,7 +86,12 @@ def build(request: Request) -> dict[str, str]:
     config = {name.capitalize(): text for name, colon, text in (line.partition(": ") for line in lines) if colon}
     load = request.about["machine"]["load_at_start"]
     busy = ": others used this machine, the times are theirs, too" if load > 0.5 else ""
-    return {**config, "System": request.about["machine"]["system"], "Load at the start": f"{load:.1f}{busy}"}
+    return {
+        **config,
+        "System": request.about["machine"]["system"],
+        "Load at the start": f"{load:.1f}{busy}",
+        "Threads that wait": os.environ.get("OMP_WAIT_POLICY", "spin (OMP_WAIT_POLICY is not set)"),
+    }
 
 
 def duration(seconds: float) -> str:

@@ -97,6 +97,7 @@ def test_page_shows_everything_and_needs_no_other_file(
         "compute(points=8, seed=3)",
         torch.__version__,
         "Solver engines",
+        "Threads that wait",
         "synthetic",
     ):
         assert wanted in read.text, wanted
