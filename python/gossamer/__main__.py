@@ -15,7 +15,7 @@ from gossamer import __version__
 from gossamer.commands import COMMANDS
 
 EPILOG = "gossamer COMMAND --help tells the options of each. Exit codes: 0 done, 1 failed, 2 a mistake in the call."
-EXTRAS = {"matplotlib", "rich", "scipy", "jinja2"}  # of gossamer-sparse[demo]
+EXTRAS = {"matplotlib", "rich", "scipy", "jinja2", "threadpoolctl"}  # of gossamer-sparse[demo]
 
 
 def parser() -> argparse.ArgumentParser:
