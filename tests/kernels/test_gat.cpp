@@ -214,7 +214,7 @@ TYPED_TEST(Attention, BitwiseTheSameOnEveryExecutor) {
       const Threads exec(threads);
       const auto got = problem.run(exec);
       for (size_t k = 0; k < want.size(); ++k) expect_same_bits(got[k], want[k]);
-      EXPECT_EQ(exec.parts, threads);
+      EXPECT_GE(exec.parts, threads);
     }
   }
 }
