@@ -104,16 +104,19 @@ def run(benches: Mapping[str, Bench], options: Options, progress: Callable[[str]
                 for mode, ways, moved in zip(MODES, contenders, bench.bytes_moved(inputs), strict=True):
                     if ways:
                         runs = {name: partial(way, inputs) for name, way in ways.items()}
-                        yield from run_mode({**about, "mode": mode, "bytes_moved": moved}, runs, options, progress)
+                        about |= {"mode": mode, "bytes_moved": moved}
+                        yield from run_mode(about, runs, bench.loose, options, progress)
 
 
-def run_mode(about: dict[str, Any], runs: Runs, options: Options, progress: Callable[[str], None]) -> list[Cell]:
+def run_mode(
+    about: dict[str, Any], runs: Runs, loose: float, options: Options, progress: Callable[[str], None]
+) -> list[Cell]:
     """One mode at every number of threads, once the contenders agree."""
     title = "{row} {mode}, {matrix} x {columns}, {dtype}".format_map(about)
     cells = []
     with torch.set_grad_enabled(about["mode"] != "forward"):
         progress(title)
-        skipped = check(title, runs, TOLERANCE[about["dtype"]])
+        skipped = check(title, runs, loose * TOLERANCE[about["dtype"]])
         able = {name: run for name, run in runs.items() if name not in skipped}
         for threads in options.threads:
             progress(f"{title}, {threads} thread" + "s" * (threads > 1))

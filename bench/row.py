@@ -40,3 +40,5 @@ class Bench:
     """Widths of the dense operands; (0,) where the inputs have their own."""
     matrices: tuple[str, ...] = ()
     """The named matrices this row is for; empty means those that the command line asks for."""
+    loose: float = 1.0
+    """How many times the usual difference two contenders may have: more where rounding decides on a branch."""

@@ -92,10 +92,10 @@ def test_engine_is_independent_of_threads(engine: str) -> None:
 def test_large_problems_go_to_the_fast_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GOSSAMER_ENGINE", raising=False)
     fast = next((name for name in ("pardiso", "cholmod") if f"{name} " in INSTALLED), "eigen")
-    assert gs.linalg.factorize(gs.poisson((24, 24, 24), dtype=f64)).engine == fast
-    assert gs.linalg.factorize(gs.poisson((9, 9), dtype=f64)).engine == "eigen"
+    assert gs.linalg.factorize(gs.poisson((28, 28, 28), dtype=f64)).engine == fast
+    assert gs.linalg.factorize(gs.poisson((200, 200), dtype=f64)).engine == "eigen"  # short columns
     monkeypatch.setenv("GOSSAMER_ENGINE", "eigen")
-    assert gs.linalg.factorize(gs.poisson((24, 24, 24), dtype=f64)).engine == "eigen"
+    assert gs.linalg.factorize(gs.poisson((18, 18, 18), dtype=f64)).engine == "eigen"
     monkeypatch.setenv("GOSSAMER_ENGINE", "superlu")
     with pytest.raises(ValueError, match=r'engine must be "auto", .*, not "superlu"'):
         gs.linalg.factorize(gs.poisson(9, dtype=f64))

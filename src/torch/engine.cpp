@@ -35,21 +35,23 @@ int64_t Factor::lost_pivot(int64_t n) const {
   return -1;
 }
 
-// Below `few` multiplications (tens of milliseconds) the simple loops of Eigen are as fast as dense blocks. UMFPACK
-// must be asked for by name: with Debian's plain BLAS it was slower than Eigen on all grids and most real matrices.
-// Measured in docs/linalg.md.
+// Dense blocks pay where the factor's columns are long, which many multiplications a row tell: 5 000 on a 2-D grid of
+// 300², where the simple loops of Eigen are the fastest, 40 000 on a 3-D grid of 20³, where PARDISO is 3 times faster.
+// CHOLMOD with Debian's plain BLAS takes longer columns. UMFPACK must be asked for by name: with that BLAS it was
+// slower than Eigen on all grids and most real matrices. Measured in docs/linalg.md.
 std::vector<const Engine*> engines_for(Kind kind, const std::string& wanted,
-                                       const std::function<double()>& multiplications) {
-  constexpr double few = 1e8;
+                                       const std::function<double()>& multiplications_a_row) {
+  constexpr std::pair<const Engine*, double> fast[] = {{&pardiso, 1e4}, {&cholmod, 1e5}};
   std::string name = wanted;
   if (const char* said = std::getenv("GOSSAMER_ENGINE"); name == "auto" && said && *said) name = said;
   std::vector<const Engine*> engines;
   if (name != "auto") {
     const Engine& engine = engine_named(name);
     if (engine.has(kind)) engines.push_back(&engine);
-  } else if (multiplications() >= few) {
-    for (const Engine* engine : {&pardiso, &cholmod})
-      if (engine->has(kind)) engines.push_back(engine);
+  } else {
+    const double work = multiplications_a_row();
+    for (const auto& [engine, least] : fast)
+      if (work >= least && engine->has(kind)) engines.push_back(engine);
   }
   if (engines.empty() || engines.back() != &eigen) engines.push_back(&eigen);
   return engines;

@@ -66,9 +66,9 @@ extern const Engine eigen, cholmod, umfpack, pardiso;
 double multiplications(const SquareColumns& A);
 
 // The engines to ask, one after the other; Eigen is the last. `wanted` is a name or "auto": what GOSSAMER_ENGINE says,
-// or else the best for a factorisation of so many multiplications.
+// or else the best for a factorisation of so many multiplications a row.
 std::vector<const Engine*> engines_for(Kind kind, const std::string& wanted,
-                                       const std::function<double()>& multiplications);
+                                       const std::function<double()>& multiplications_a_row);
 
 std::string engine_names();
 

@@ -101,7 +101,8 @@ double PatternAnalysis::multiplications(Kind kind) const {
 Factored PatternAnalysis::factorize(Kind kind, const std::string& wanted, const SquareColumns& A,
                                     std::string& by) const {
   Factored result;
-  for (const Engine* engine : engines_for(kind, wanted, [&] { return multiplications(kind); })) {
+  for (const Engine* engine :
+       engines_for(kind, wanted, [&] { return multiplications(kind) / static_cast<double>(n_); })) {
     by = engine->name;
     result = analysis(*engine, kind).factorize(A);
     if (result.factor || result.column >= 0) break;
