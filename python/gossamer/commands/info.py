@@ -26,7 +26,8 @@ def add(subparsers: Any) -> None:
 def run(_: argparse.Namespace) -> None:
     """Print what a bug report needs."""
     gossamer.show_config()
-    cuda = [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())]
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    cuda = [torch.cuda.get_device_name(k) for k in range(count)]
     print(f"devices: {', '.join(['cpu', *(f'cuda:{k} ({name})' for k, name in enumerate(cuda))])}")
     print(f"python: {platform.python_version()}, {platform.platform()}")
     print(f"packages: {', '.join(f'{name} {installed(name)}' for name in OPTIONAL)}")
