@@ -13,26 +13,22 @@ one thread that runs: wall-clock time on an idle machine, and on a busy one with
 
 from __future__ import annotations
 
-import argparse
 import gc
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from rich.console import Console
-from rich.progress import Progress
 
-from bench import machine, paper
+from bench import machine, paper, study
 from bench.paper import SCIPY, Contest
 from bench.race import race
-from bench.report import print_table
 from bench.row import OURS
 
 TITLE = "Fig. 11: time against the number of nonzeros"
@@ -216,32 +212,14 @@ def summary(result: Result) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench --scaling", description="Fig. 11 of seed 002, here")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="where scaling.png goes")
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--full", action="store_true", help="twice as large and ten times the calls: minutes")
-    size.add_argument("--quick", action="store_true", help="tiny matrices, a few seconds")
-    parser.add_argument("--seed", type=int, default=0, help="for the sake of the other studies: no time depends on it")
-    options = parser.parse_args(arguments)
-    console = Console()
-    if not console.is_terminal:
-        console.width = 120
-    budget = FULL if options.full else QUICK if options.quick else DEFAULT
-    with Progress(console=console, transient=True, auto_refresh=False) as progress:  # no thread beside us
-        task = progress.add_task("scaling", total=1.0)
-        result = compute(
-            **budget,
-            seed=options.seed,
-            tick=lambda done: progress.update(task, completed=done, refresh=True),
-        )
-    print_table(console, *table(result))
-    for line in summary(result):
-        console.print(line, highlight=False)
-    options.out.mkdir(parents=True, exist_ok=True)
-    for name, figure in figures(result).items():
-        figure.savefig(options.out / f"{name}.png")
-        console.print(f"see {options.out / name}.png", highlight=False)
-    return 0
+    return study.run(
+        sys.modules[__name__],
+        arguments,
+        name="scaling",
+        about="Fig. 11 of seed 002, here",
+        full="twice as large and ten times the calls: minutes",
+        width=120,
+    )
 
 
 if __name__ == "__main__":

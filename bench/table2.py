@@ -19,24 +19,20 @@ divided by the iterations. The dense rows are as large as the budget and the fre
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
 from matplotlib.figure import Figure
-from rich.console import Console
-from rich.progress import Progress
 from threadpoolctl import threadpool_limits
 
-from bench import machine, paper, products
+from bench import machine, paper, products, study
 from bench.paper import COLD, DENSE, MKL, SCIPY, TORCH, Contest
 from bench.race import race
-from bench.report import print_table
 from bench.row import OURS
 
 TITLE = "Table 2: time of a call beside the peers"
@@ -124,15 +120,12 @@ def compute(
     dense: int,
     multiply: int,
     seconds: float,
-    mkl: bool = False,
     seed: int = 0,
     tick: Callable[[float], None] = lambda done: None,
 ) -> Result:
     """All rows, none larger than the paper's. ``sparse``, ``dense``, ``multiply``: the largest N of rows with sparse
-    matrices only, with dense ones, and of DDMM; ``seconds``: for each contender. ``mkl`` loads MKL into this process,
-    which products.load_mkl warns of. The inputs are the same for every seed: no time depends on them."""
-    if mkl:
-        products.load_mkl()
+    matrices only, with dense ones, and of DDMM; ``seconds``: for each contender. MKL is a peer if
+    products.load_mkl was called before. The inputs are the same for every seed: no time depends on them."""
     largest, threads = {"sparse": sparse, "dense": dense, "multiply": multiply}, torch.get_num_threads()
     result = Result([], os.cpu_count() or 1, machine.processor())
     try:
@@ -247,33 +240,14 @@ def summary(result: Result) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench --table2", description="Table 2 of seed 002 on this machine")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="where table2.png goes")
-    sizes = parser.add_mutually_exclusive_group()
-    sizes.add_argument("--full", action="store_true", help="the paper's N, where memory allows it: more than an hour")
-    sizes.add_argument("--quick", action="store_true", help="tiny matrices, a few seconds")
-    parser.add_argument("--seed", type=int, default=0, help="for the sake of the other studies: no time depends on it")
-    options = parser.parse_args(arguments)
-    console = Console()
-    if not console.is_terminal:
-        console.width = 200
-    budget = FULL if options.full else QUICK if options.quick else DEFAULT
-    with Progress(console=console, transient=True, auto_refresh=False) as progress:  # no thread beside us
-        task = progress.add_task("Table 2", total=1.0)
-        result = compute(
-            **budget,
-            mkl=bool(products.MKL),
-            seed=options.seed,
-            tick=lambda done: progress.update(task, completed=done, refresh=True),
-        )
-    print_table(console, *table(result))
-    for line in summary(result):
-        console.print(line, highlight=False)
-    options.out.mkdir(parents=True, exist_ok=True)
-    for name, figure in figures(result).items():
-        figure.savefig(options.out / f"{name}.png")
-        console.print(f"see {options.out / name}.png", highlight=False)
-    return 0
+    return study.run(
+        sys.modules[__name__],
+        arguments,
+        name="table2",
+        about="Table 2 of seed 002 on this machine",
+        full="the paper's N, where memory allows it: more than an hour",
+        width=200,
+    )
 
 
 if __name__ == "__main__":

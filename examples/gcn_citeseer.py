@@ -20,7 +20,7 @@ stochastic block model with noisy features stands in.
 
 from __future__ import annotations
 
-import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,11 +28,11 @@ from typing import Any
 
 import torch
 from matplotlib.figure import Figure
-from rich.progress import Progress
 from torch import Tensor
 from torch.nn.functional import cross_entropy, dropout
 
 import gossamer as gs
+from gossamer import _study
 from gossamer.nn.node_classifier import row_normalized
 
 TITLE = "Graph convolution on CiteSeer"
@@ -168,25 +168,8 @@ def summary(result: Result) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="A graph convolution network, trained from many initialisations")
-    parser.add_argument("--out", type=Path, default=Path("out"))
-    parser.add_argument("--full", action="store_true", help="100 runs, as in the paper")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--data", help="a folder such as planetoid/citeseer (docs/datasets.md)")
-    options = parser.parse_args(arguments)
-    with Progress(transient=True) as progress:
-        task = progress.add_task(TITLE, total=1.0)
-        budget = FULL if options.full else DEFAULT
-        try:
-            tell = {"tick": lambda done: progress.update(task, completed=done)}
-            result = compute(**budget, data=options.data, seed=options.seed, **tell)
-        except (ValueError, OSError) as error:
-            parser.error(str(error))
-    print(*summary(result), sep="\n")
-    options.out.mkdir(parents=True, exist_ok=True)
-    for name, figure in figures(result).items():
-        figure.savefig(options.out / f"{name}.png")
-        print(options.out / f"{name}.png")
+    folder = "a folder such as planetoid/citeseer (docs/datasets.md)"
+    _study.run(sys.modules[__name__], arguments, full="100 runs, as in the paper", data=folder)
 
 
 if __name__ == "__main__":

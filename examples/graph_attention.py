@@ -22,7 +22,7 @@ around one node), attention_entropy.png (Hᵢ of all nodes beside log dᵢ) and 
 
 from __future__ import annotations
 
-import argparse
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import cos, pi, sin
@@ -35,11 +35,11 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure
-from rich.progress import Progress
 from torch import Tensor
 from torch.nn.functional import elu
 
 import gossamer as gs
+from gossamer import _study
 from gossamer.nn.node_classifier import RECIPES, NodeClassifier, for_pubmed, row_normalized, train
 
 TITLE = "Where graph attention looks"
@@ -258,25 +258,12 @@ def summary(result: Result) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="GAT and GATv2 on citation graphs, and pictures of their attention")
-    parser.add_argument("--out", type=Path, default=Path("out"))
-    parser.add_argument("--full", action="store_true", help="10 runs of up to 1000 epochs, as in the paper")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--data", help="a folder with cora, citeseer or pubmed in it (docs/datasets.md)")
-    options = parser.parse_args(arguments)
-    with Progress(transient=True) as progress:
-        task = progress.add_task(TITLE, total=1.0)
-        budget = FULL if options.full else DEFAULT
-        try:
-            tell = {"tick": lambda done: progress.update(task, completed=done)}
-            result = compute(**budget, data=options.data, seed=options.seed, **tell)
-        except (ValueError, OSError) as error:
-            parser.error(str(error))
-    print(*summary(result), sep="\n")
-    options.out.mkdir(parents=True, exist_ok=True)
-    for name, figure in figures(result).items():
-        figure.savefig(options.out / f"{name}.png")
-        print(options.out / f"{name}.png")
+    _study.run(
+        sys.modules[__name__],
+        arguments,
+        full="10 runs of up to 1000 epochs, as in the paper",
+        data="a folder with cora, citeseer or pubmed in it (docs/datasets.md)",
+    )
 
 
 if __name__ == "__main__":

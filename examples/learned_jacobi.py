@@ -17,19 +17,18 @@ of ℓ over all X is quadratic in ω, so here the answer is known: (A ∘ A²) D
 
 from __future__ import annotations
 
-import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from matplotlib import colormaps, rcParams
 from matplotlib.figure import Figure
-from rich.progress import Progress
 from torch import Tensor
 
 import gossamer as gs
+from gossamer import _study
 
 TITLE = "Learned Jacobi relaxation"
 SOURCE = "seed 002 §4.1, Eqs. 18–21, Figs. 3 and 4"
@@ -145,20 +144,7 @@ def draw_weights(result: Result) -> Figure:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=f"{TITLE}: {SOURCE}")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the figures")
-    parser.add_argument("--full", action="store_true", help="the large budget")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    with Progress() as progress:
-        bar = progress.add_task(TITLE, total=1.0)
-        budget = FULL if options.full else DEFAULT
-        result = compute(**budget, seed=options.seed, tick=lambda done: progress.update(bar, completed=done))
-    print(*summary(result), sep="\n")
-    options.out.mkdir(parents=True, exist_ok=True)
-    for name, figure in figures(result).items():
-        figure.savefig(options.out / f"{name}.png")
-        print(options.out / f"{name}.png")
+    _study.run(sys.modules[__name__], arguments)
 
 
 if __name__ == "__main__":
