@@ -35,12 +35,9 @@ template <int lanes, class T, class I>
   const T *dst = in.alpha_dst + i * in.heads, *src = in.alpha_src + in.A.indices[p] * in.heads;
   for_each_tile<lanes>(in.heads, [&]<int l, int vectors>(int64_t first) {
     for (int64_t h = first; h < first + l * vectors; h += l) {
-      Vec<S, l> t, other;
+      Vec<S, l> t;
       S scores[l];
-      load<l>(dst + h, t);
-      load<l>(src + h, other);
-      t += other;
-      if (in.alpha_edge) load<l>(in.alpha_edge + p * in.heads + h, other), t += other;
+      sum_of<l>(dst + h, src + h, in.alpha_edge ? in.alpha_edge + p * in.heads + h : nullptr, t);
       leaky_relu<l, S>(t, in.slope);
       store<l>(t, scores);
       for (int k = 0; k < l; ++k) e[(h + k) * edge_block] = scores[k];
@@ -106,11 +103,8 @@ template <int lanes, class T, class I>
   const T *g = G + i * heads * width, *x = in.X + j * heads * width, *src = in.alpha_src + j * heads;
   for_each_tile<lanes>(heads, [&]<int l, int vectors>(int64_t first) {
     for (int64_t h = first; h < first + l * vectors; h += l) {
-      Vec<S, l> t, other, slope = Vec<S, l>{} + in.slope, one = Vec<S, l>{} + 1;
-      load<l>(end + h, t);
-      load<l>(src + h, other);
-      t += other;
-      if (in.alpha_edge) load<l>(in.alpha_edge + p * heads + h, other), t += other;
+      Vec<S, l> t, slope = Vec<S, l>{} + in.slope, one = Vec<S, l>{} + 1;
+      sum_of<l>(end + h, src + h, in.alpha_edge ? in.alpha_edge + p * heads + h : nullptr, t);
       slope = t > 0 ? one : slope;
       t *= slope;
       S ts[l], slopes[l];

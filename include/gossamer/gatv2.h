@@ -31,18 +31,6 @@ struct Gatv2 {
   bool far() const { return A.cols * columns() * static_cast<int64_t>(sizeof(T)) > near_bytes; }
 };
 
-// The `lanes` elements of t = u + v [+ w] at u, v, w.
-template <int lanes, class T>
-[[gnu::always_inline]] inline void gatv2_sum(const T* u, const T* v, const T* w, Vec<Sum<T>, lanes>& t) {
-  Vec<Sum<T>, lanes> other;
-  load<lanes>(u, t);
-  load<lanes>(v, other);
-  t += other;
-  if (!w) return;
-  load<lanes>(w, other);
-  t += other;
-}
-
 // att · leaky_relu(u + v [+ w]) of one head.
 template <int lanes, class T>
 [[gnu::always_inline]] inline Sum<T> gatv2_score(const T* u, const T* v, const T* w, const T* att, Sum<T> slope,
@@ -50,7 +38,7 @@ template <int lanes, class T>
   using S = Sum<T>;
   return sum_columns<lanes, S>(width, [=]<int l>(int64_t c, Vec<S, l>& sum) {
     Vec<S, l> t, a;
-    gatv2_sum<l>(u + c, v + c, w ? w + c : w, t);
+    sum_of<l>(u + c, v + c, w ? w + c : w, t);
     leaky_relu<l, S>(t, slope);
     load<l>(att + c, a);
     sum += a * t;
@@ -103,7 +91,7 @@ template <int lanes, int vectors, class T, class I>
   for (int64_t p = 0; p < n; ++p)
     for (int k = 0; k < vectors; ++k) {
       const int64_t c = k * lanes;
-      gatv2_sum<lanes>(x_src + indices[p] * columns + c, x_dst + c, x_edge ? x_edge + p * columns + c : nullptr, t);
+      sum_of<lanes>(x_src + indices[p] * columns + c, x_dst + c, x_edge ? x_edge + p * columns + c : nullptr, t);
       Vec<S, lanes> times = t > 0 ? one : low;
       times *= de[p];
       sloped[k] += times;
@@ -178,8 +166,7 @@ template <int lanes, int vectors, class T, class I>
       const int64_t c = k * lanes;
       load<lanes>(G + indices[q] * columns + c, g);
       sum[k] += weights[q] * g;
-      gatv2_sum<lanes>(x_src + c, x_dst + indices[q] * columns + c, x_edge ? x_edge + perm[q] * columns + c : nullptr,
-                       t);
+      sum_of<lanes>(x_src + c, x_dst + indices[q] * columns + c, x_edge ? x_edge + perm[q] * columns + c : nullptr, t);
       const Vec<S, lanes> times = t > 0 ? one : low;
       sloped[k] += de[q] * times;
     }

@@ -62,6 +62,18 @@ template <int lanes, class T>
   });
 }
 
+// The `lanes` elements of t = u + v [+ w] at u, v, w; w may be null.
+template <int lanes, class U, class T>
+[[gnu::always_inline]] inline void sum_of(const U* u, const T* v, const T* w, Vec<Sum<T>, lanes>& t) {
+  Vec<Sum<T>, lanes> other;
+  load<lanes>(u, t);
+  load<lanes>(v, other);
+  t += other;
+  if (!w) return;
+  load<lanes>(w, other);
+  t += other;
+}
+
 template <int n, class S>
 [[gnu::always_inline]] inline void leaky_relu(Vec<S, n>& t, S slope) {
   t = t > 0 ? t : t * slope;
