@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "csr.h"
+#include "half.h"
 
 namespace gossamer {
 
@@ -35,7 +36,7 @@ struct Cuda {
 
 // The first row whose predecessors hold at least `work`, a row costing its entries plus one: empty rows are not free.
 template <class I>
-int64_t row_at(const PatternView<I>& A, int64_t work) {
+GOSSAMER_HD int64_t row_at(const PatternView<I>& A, int64_t work) {
   int64_t low = 0, high = A.rows;
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;

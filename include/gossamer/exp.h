@@ -23,7 +23,7 @@ template <>
 struct ExpOf<float> {
   using Bits = uint32_t;
   static constexpr int degree = 7, mantissa = 23, bias = 127;
-  static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cf8p-20f, per_ln2 = 0x1.715476p+0f;
+  static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cp-20f, per_ln2 = 0x1.715476p+0f;
   static constexpr float lowest = -87.3f, highest = 88.0f;
 };
 template <>

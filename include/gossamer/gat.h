@@ -224,4 +224,11 @@ void gat_backward(const E& exec, const Gat<T, I>& in, const PatternView<I>& At, 
   });
 }
 
+// On a CUDA device: pointers are the device's. Defined in src/cuda/gat.cu. scratch: (nnz, heads, 2).
+template <class T, class I>
+[[gnu::weak]] void gat(Cuda, const Gat<T, I>& in, T* Z, Sum<T>* lse);
+template <class T, class I>
+[[gnu::weak]] void gat_backward(Cuda, const Gat<T, I>& in, const PatternView<I>& At, const I* perm, const T* G,
+                                const T* Z, const Sum<T>* lse, Sum<T>* scratch, const GatGradients<T>& d);
+
 }  // namespace gossamer::kernels

@@ -244,4 +244,15 @@ void gatv2_backward(const E& exec, const Gatv2<T, I>& in, const PatternView<I>& 
   });
 }
 
+// On a CUDA device: pointers are the device's. Defined in src/cuda/gatv2.cu. d att is added up in so many row ranges,
+// then over these; scratch: (nnz, heads, 2) numbers and behind them (parts, heads, width).
+inline int64_t gatv2_cuda_parts(int64_t rows) {
+  return std::min<int64_t>(rows, 1024);
+}
+template <class T, class I>
+[[gnu::weak]] void gatv2(Cuda, const Gatv2<T, I>& in, T* Z, Sum<T>* lse);
+template <class T, class I>
+[[gnu::weak]] void gatv2_backward(Cuda, const Gatv2<T, I>& in, const PatternView<I>& At, const I* perm, const T* G,
+                                  const T* Z, const Sum<T>* lse, Sum<T>* scratch, const Gatv2Gradients<T>& d);
+
 }  // namespace gossamer::kernels

@@ -22,10 +22,7 @@ __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
       const Sum<T> v = static_cast<Sum<T>>(A.values[p * A.heads + h]);
       top = v > top ? v : top;
     }
-    for (int d = device::warp_lanes / 2; d > 0; d /= 2) {
-      const Sum<T> other = __shfl_xor_sync(device::full_warp, top, d);
-      top = other > top ? other : top;
-    }
+    top = device::max_lanes(top);
     for (int64_t p = begin; p < end; p += device::warp_lanes)
       sum += exp(static_cast<Sum<T>>(A.values[p * A.heads + h]) - top);
     sum = device::sum_lanes<device::warp_lanes, 1>(sum);

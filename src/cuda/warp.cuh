@@ -36,6 +36,16 @@ __device__ inline T sum_lanes(T v) {
   return v;
 }
 
+// The largest v of the warp, in every lane; none may be NaN. Called by the whole warp.
+template <class T>
+__device__ inline T max_lanes(T v) {
+  for (int d = warp_lanes / 2; d > 0; d /= 2) {
+    const T other = __shfl_xor_sync(full_warp, v, d);
+    v = other > v ? other : v;
+  }
+  return v;
+}
+
 // Blocks for so many threads: as many as CUDA takes, kernels stride over the rest.
 inline unsigned blocks_for(int64_t wanted) {
   constexpr int64_t most = 0x7fffffff;

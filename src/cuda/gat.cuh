@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Graph attention on a CUDA device. The contract and the equations are those of gossamer/gat.h.
+//
+// Backward, the pass over the rows leaves {m s, dt} of each entry and head in the scratch, and the one over the
+// transpose adds them up. Each element has one writer and one order of addition: no atomics, the same bits every time.
+#pragma once
+#include "gossamer/gat.h"
+#include "online_softmax.cuh"
+
+namespace gossamer::kernels {
+
+// t = alpha_dst[i] + alpha_src[j] [+ alpha_edge[p]] of one head.
+template <class T, class I>
+__device__ inline Sum<T> gat_term(const Gat<T, I>& in, int64_t i, int64_t p, int64_t h) {
+  using S = Sum<T>;
+  const S t =
+      static_cast<S>(in.alpha_dst[i * in.heads + h]) + static_cast<S>(in.alpha_src[in.A.indices[p] * in.heads + h]);
+  return in.alpha_edge ? t + static_cast<S>(in.alpha_edge[p * in.heads + h]) : t;
+}
+
+// e = leaky_relu(t): a lane makes its own.
+template <class T, class I>
+__device__ inline Sum<T> gat_lane_score(const Gat<T, I>& in, int64_t i, int64_t p, int count, int64_t h) {
+  if (device::lane() >= count) return 0;
+  const Sum<T> t = gat_term(in, i, p + device::lane(), h);
+  return device::slope_at(t, in.slope) * t;
+}
+
+// A warp owns a tile of columns of Z[i, h].
+template <int lanes, int columns, class T, class I>
+__global__ void __launch_bounds__(device::block_threads, device::attention_blocks<T>)
+    gat_tiles(Gat<T, I> in, T* __restrict__ Z, Sum<T>* __restrict__ lse) {
+  constexpr int64_t tile = lanes * columns;
+  const int64_t tiles = device::tiles_of(in.width, tile);
+  for (int64_t job = device::warp(); job < in.A.rows * in.heads * tiles; job += device::warps()) {
+    const int64_t i = job / tiles / in.heads, h = job / tiles % in.heads;
+    const auto scores = [&](int64_t p, int count) { return gat_lane_score(in, i, p, count, h); };
+    device::attend<lanes, columns>(in, in.X, i, h, job % tiles * tile + device::lane() % lanes, scores, Z, lse);
+  }
+}
+
+// A warp owns row i of head h: {m s, dt} and d alpha_edge of its entries, d alpha_dst[i].
+template <int lanes, class T, class I>
+__global__ void __launch_bounds__(device::block_threads, device::attention_blocks<T>)
+    gat_row_gradients(Gat<T, I> in, const T* __restrict__ G, const T* __restrict__ Z, const Sum<T>* __restrict__ lse,
+                      Sum<T>* __restrict__ scratch, GatGradients<T> d) {
+  for (int64_t job = device::warp(); job < in.A.rows * in.heads; job += device::warps()) {
+    const int64_t i = job / in.heads, h = job % in.heads;
+    Sum<T> sum = 0;
+    const auto scores = [&](int64_t p, int count) { return gat_lane_score(in, i, p, count, h); };
+    device::soften<lanes>(in, in.X, i, h, G, Z, lse, scores, [&](int64_t p, Sum<T> ms, Sum<T> de) {
+      const int64_t at = p * in.heads + h;
+      const Sum<T> dt = device::slope_at(gat_term(in, i, p, h), in.slope) * de;
+      scratch[2 * at] = ms;
+      scratch[2 * at + 1] = dt;
+      if (d.alpha_edge) d.alpha_edge[at] = static_cast<T>(dt);
+      sum += dt;
+    });
+    sum = device::sum_lanes<device::warp_lanes, 1>(sum);
+    if (device::lane() == 0) d.alpha_dst[job] = static_cast<T>(sum);
+  }
+}
+
+// A warp owns a tile of columns of dX[j, h] = Σ_i m s G[i, h]; with the first tile, d alpha_src[j, h] = Σ_i dt. Groups
+// take every (32 / lanes)-th entry of row j of the transpose; their sums meet in a shuffle tree.
+template <int lanes, int columns, class T, class I>
+__global__ void __launch_bounds__(device::block_threads, device::attention_blocks<T>)
+    gat_col_gradients(Gat<T, I> in, PatternView<I> At, const I* __restrict__ perm, const T* __restrict__ G,
+                      const Sum<T>* __restrict__ scratch, GatGradients<T> d) {
+  using S = Sum<T>;
+  constexpr int64_t tile = lanes * columns;
+  const int64_t tiles = device::tiles_of(in.width, tile);
+  for (int64_t job = device::warp(); job < At.rows * in.heads * tiles; job += device::warps()) {
+    const int64_t row = job / tiles, j = row / in.heads, h = row % in.heads, end = At.indptr[j + 1];
+    const int64_t left = job % tiles * tile + device::lane() % lanes;
+    S sum[columns] = {}, d_src = 0;
+    for (int64_t q = At.indptr[j] + device::lane() / lanes; q < end; q += device::warp_lanes / lanes) {
+      const int64_t at = perm[q] * in.heads + h;
+      const S ms = scratch[2 * at];
+      const T* g = G + (At.indices[q] * in.heads + h) * in.width;
+      d_src += scratch[2 * at + 1];
+      for (int k = 0; k < columns; ++k)
+        if (const int64_t c = left + k * lanes; c < in.width) sum[k] += ms * static_cast<S>(g[c]);
+    }
+    for (int k = 0; k < columns; ++k) {
+      const int64_t c = left + k * lanes;
+      sum[k] = device::sum_lanes<device::warp_lanes, lanes>(sum[k]);
+      if (device::lane() < lanes && c < in.width) d.X[row * in.width + c] = static_cast<T>(sum[k]);
+    }
+    d_src = device::sum_lanes<device::warp_lanes, lanes>(d_src);
+    if (device::lane() == 0 && left == 0) d.alpha_src[row] = static_cast<T>(d_src);
+  }
+}
+
+}  // namespace gossamer::kernels
