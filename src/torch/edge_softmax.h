@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graph attention in public ops: what the fused kernels are tested against, their second derivative, and their form on
-// devices without fused kernels. With scores e (nnz, H), dropout m and Z = (m ∘ s) X:
+// Graph attention in public ops: second derivatives and forward mode of the fused kernels, and attention whose weights
+// are wanted. With scores e (nnz, H), dropout m and Z = (m ∘ s) X:
 //
 //   s = row_softmax(e),   J v = s ∘ (v − mean v),   mean v = rowsum(s ∘ v) at each entry of the row
 //
@@ -36,10 +36,9 @@ struct Attention {
 
 struct EdgeSoftmax {
   const Attention& how;
-  Tensor e, s, m;  // m is undefined without dropout
+  Tensor s, m;  // m is undefined without dropout
 
-  EdgeSoftmax(const Attention& given, const Tensor& scores)
-      : how(given), e(scores), s(ops::row_softmax(how.pattern, e, how.shape)) {
+  EdgeSoftmax(const Attention& given, const Tensor& e) : how(given), s(ops::row_softmax(how.pattern, e, how.shape)) {
     if (how.dropout > 0) m = ops::dropout_mask(how.pattern[1], e.sym_size(1), how.dropout, *how.seed, e.scalar_type());
   }
 
@@ -61,8 +60,6 @@ struct EdgeSoftmax {
     const Tensor mP = dots(G, X);
     return jacobian_times(mP * (e_moved - mean(e_moved)) - e_moved * mean(mP) + dots(G, U));
   }
-  // log Σ exp(e) of each row, from e = lse + log s at every entry.
-  Tensor lse() const { return ops::row_sum(how.pattern, s * e - at::xlogy(s, s), how.shape); }
 };
 
 // The derivatives of leaky_relu; it has no second one.

@@ -37,9 +37,6 @@ struct Composed {
     return {dX, ops::sum(how.pattern, dt, how.shape, 0), ops::row_sum(how.pattern, dt, how.shape),
             in[EDGE].defined() ? dt : Tensor()};
   }
-  variable_list backward(const Tensor& G) const {
-    return pull(softmax.times(softmax.weights(), G, true), softmax.jacobian_times(softmax.dots(G, in[X])));
-  }
   // The gradients of ⟨Ź, G⟩, Ź being the tangent of Z when the inputs move by u: one a Hessian-vector product.
   variable_list second(const Tensor& G, const variable_list& u) const {
     const Tensor e_moved = slope_at(t, how.slope) * on_edges(u);
@@ -76,17 +73,12 @@ Pair forward(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src, c
   const variable_list given = {x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)};
   check(how, given);
   const PatternTensors A = unpack("gat_attention", pattern, shape, /*t=*/false);
-  if (x_src.is_cuda()) {
-    const Composed composed{how, given};
-    return {composed.Z(), composed.softmax.lse().to(sum_type(x_src))};
-  }
   const SymInt H = x_src.sym_size(1);
   const Tensor Z = at::empty_symint({shape[0], H, x_src.sym_size(2)}, x_src.options());
   const Tensor lse = at::empty_symint({shape[0], H}, x_src.options().dtype(sum_type(x_src)));
-  if (x_src.is_meta()) return {Z, lse};
-  const variable_list in = contiguous(given);
-  with_types("gat_attention", x_src.scalar_type(), A.indptr.scalar_type(), [&]<class T, class I> {
-    kernels::gat(TorchThreads{}, view<T, I>(how, A, in), mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
+  launch("gat_attention", x_src, A.indptr, [&]<class T, class I>(auto exec) {
+    const variable_list in = contiguous(given);
+    kernels::gat(exec, view<T, I>(how, A, in), mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
   });
   return {Z, lse};
 }
@@ -98,20 +90,17 @@ Four backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Te
   const variable_list given = {x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)};
   check(how, given);
   const Tensor no_edges = at::empty_symint({0, x_src.sym_size(1)}, x_src.options());
-  if (x_src.is_cuda()) {
-    const variable_list d = Composed{how, given}.backward(G);
-    return {d[X], d[SRC], d[DST], d[EDGE].defined() ? d[EDGE] : no_edges};
-  }
   const Tensor dX = empty_for(x_src), d_src = empty_for(alpha_src), d_dst = empty_for(alpha_dst),
                d_edge = alpha_edge ? empty_for(*alpha_edge) : no_edges;
   if (x_src.is_meta()) return {dX, d_src, d_dst, d_edge};
   const PatternTensors A = unpack("gat_attention", pattern, shape, false),
                        At = unpack("gat_attention", pattern, shape, true);
   const variable_list in = contiguous(given), from = contiguous({G, Z, lse});
-  const Tensor scratch = at::empty({in[X].size(1) * (A.indices.size(0) + 3 * G.size(0))}, lse.options());
-  with_types("gat_attention", x_src.scalar_type(), A.indptr.scalar_type(), [&]<class T, class I> {
-    kernels::gat_backward(TorchThreads{}, view<T, I>(how, A, in), At.view<I>(), ptr<I>(At.perm), ptr<T>(from[0]),
-                          ptr<T>(from[1]), ptr<Sum<T>>(from[2]), mutable_ptr<Sum<T>>(scratch),
+  const int64_t edges = A.indices.size(0), scratch_rows = G.is_cuda() ? 2 * edges : edges + 3 * G.size(0);
+  const Tensor scratch = at::empty({scratch_rows, in[X].size(1)}, lse.options());
+  launch("gat_attention", x_src, A.indptr, [&]<class T, class I>(auto exec) {
+    kernels::gat_backward(exec, view<T, I>(how, A, in), At.view<I>(), ptr<I>(At.perm), ptr<T>(from[0]), ptr<T>(from[1]),
+                          ptr<Sum<T>>(from[2]), mutable_ptr<Sum<T>>(scratch),
                           kernels::GatGradients<T>{mutable_ptr<T>(dX), mutable_ptr<T>(d_src), mutable_ptr<T>(d_dst),
                                                    alpha_edge ? mutable_ptr<T>(d_edge) : nullptr});
   });

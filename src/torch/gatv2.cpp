@@ -42,10 +42,6 @@ struct Composed {
     const auto onto = [&](const Tensor& like, const Tensor& at) { return at::zeros_like(like).index_add(0, at, dt); };
     return {d_src + onto(in[SRC], cols), onto(in[DST], rows), d_att, in[EDGE].defined() ? dt : Tensor()};
   }
-  variable_list backward(const Tensor& G) const {
-    const Tensor de = softmax.jacobian_times(softmax.dots(G, in[SRC])).unsqueeze(-1);
-    return pull(de * in[ATT] * slopes(), (de * r).sum(0), softmax.times(softmax.weights(), G, true));
-  }
   // The gradients of ⟨Ź, G⟩, Ź being the tangent of Z when the inputs move by u: a Hessian times u.
   variable_list second(const Tensor& G, const variable_list& u) const {
     const Tensor e_moved = moved_scores(u), k = slopes();
@@ -85,17 +81,12 @@ Pair forward(TensorList pattern, const Tensor& x_src, const Tensor& x_dst, const
   const variable_list given = {x_src, x_dst, att, or_undefined(x_edge)};
   check(how, given);
   const PatternTensors A = unpack("gatv2_attention", pattern, shape, /*t=*/false);
-  if (x_src.is_cuda()) {
-    const Composed composed{how, given};
-    return {composed.Z(), composed.softmax.lse().to(sum_type(x_src))};
-  }
   const SymInt H = x_src.sym_size(1);
   const Tensor Z = at::empty_symint({shape[0], H, x_src.sym_size(2)}, x_src.options());
   const Tensor lse = at::empty_symint({shape[0], H}, x_src.options().dtype(sum_type(x_src)));
-  if (x_src.is_meta()) return {Z, lse};
-  const variable_list in = contiguous(given);
-  with_types("gatv2_attention", x_src.scalar_type(), A.indptr.scalar_type(), [&]<class T, class I> {
-    kernels::gatv2(TorchThreads{}, view<T, I>(how, A, in), mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
+  launch("gatv2_attention", x_src, A.indptr, [&]<class T, class I>(auto exec) {
+    const variable_list in = contiguous(given);
+    kernels::gatv2(exec, view<T, I>(how, A, in), mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
   });
   return {Z, lse};
 }
@@ -107,20 +98,17 @@ Four backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Te
   const variable_list given = {x_src, x_dst, att, or_undefined(x_edge)};
   check(how, given);
   const Tensor no_edges = at::empty_symint({0, x_src.sym_size(1), x_src.sym_size(2)}, x_src.options());
-  if (x_src.is_cuda()) {
-    const variable_list d = Composed{how, given}.backward(G);
-    return {d[SRC], d[DST], d[ATT], d[EDGE].defined() ? d[EDGE] : no_edges};
-  }
   const Tensor d_src = empty_for(x_src), d_dst = empty_for(x_dst), d_att = empty_for(att),
                d_edge = x_edge ? empty_for(*x_edge) : no_edges;
   if (x_src.is_meta()) return {d_src, d_dst, d_att, d_edge};
   const PatternTensors A = unpack("gatv2_attention", pattern, shape, false),
                        At = unpack("gatv2_attention", pattern, shape, true);
   const variable_list in = contiguous(given), from = contiguous({G, Z, lse});
-  const Tensor scratch = at::empty({in[SRC].size(1) * 2 * A.indices.size(0)}, lse.options());
-  with_types("gatv2_attention", x_src.scalar_type(), A.indptr.scalar_type(), [&]<class T, class I> {
+  const int64_t for_att = G.is_cuda() ? kernels::gatv2_cuda_parts(G.size(0)) * in[SRC].size(2) : 0;
+  const Tensor scratch = at::empty({2 * A.indices.size(0) + for_att, in[SRC].size(1)}, lse.options());
+  launch("gatv2_attention", x_src, A.indptr, [&]<class T, class I>(auto exec) {
     kernels::gatv2_backward(
-        TorchThreads{}, view<T, I>(how, A, in), At.view<I>(), ptr<I>(At.perm), ptr<T>(from[0]), ptr<T>(from[1]),
+        exec, view<T, I>(how, A, in), At.view<I>(), ptr<I>(At.perm), ptr<T>(from[0]), ptr<T>(from[1]),
         ptr<Sum<T>>(from[2]), mutable_ptr<Sum<T>>(scratch),
         kernels::Gatv2Gradients<T>{mutable_ptr<T>(d_src), mutable_ptr<T>(d_dst), mutable_ptr<T>(d_att),
                                    x_edge ? mutable_ptr<T>(d_edge) : nullptr});
