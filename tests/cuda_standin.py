@@ -12,20 +12,29 @@ import pathlib
 import sys
 import time
 
+library = None
+
+
+def largest_allocation():
+    """The bytes of the largest allocation on the device since the last call."""
+    library.gossamer_standin_largest_allocation.restype = ctypes.c_size_t
+    return library.gossamer_standin_largest_allocation()
+
 
 def load(path):
     """Loads libgossamer_standin.so from `path`, then torch, and returns torch."""
+    global library
     if "torch" in sys.modules:
         raise RuntimeError("cuda_standin.load: torch is already imported")
     torch_libraries = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib"
     # torch loads these itself, but not for others to see; the stand-in wants them first, and once.
-    for library in (
+    for file in (
         *sorted(torch_libraries.glob("libgomp*.so*")),
         torch_libraries / "libc10.so",
         torch_libraries / "libtorch_cpu.so",
         pathlib.Path(path),
     ):
-        ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+        library = ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL)
     import torch
 
     # The Python side of a CPU build refuses CUDA before it asks C++. `torch.cuda.is_available()` stays False: what asks

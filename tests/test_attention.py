@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
+import cuda_standin
 import gossamer as gs
 
 EDGES = torch.tensor([[0, 1, 1, 1, 2, 3, 0, 0], [0, 0, 0, 2, 2, 2, 4, 4]])  # parallel edges, self-loops; 1, 3 isolated
@@ -110,6 +111,24 @@ def test_dropout_depends_on_the_seed_alone(second: bool) -> None:
     state = torch.get_rng_state()
     fused(A, *given)  # without dropout nothing is drawn
     assert torch.equal(state, torch.get_rng_state())
+
+
+@KINDS
+def test_nothing_on_the_device_is_edges_by_heads_by_width(second: bool) -> None:
+    if cuda_standin.library is None:
+        pytest.skip("no stand-in for cuda")
+    E, H, d = 400, 2, 32
+    edge_index = torch.randint(5, (2, E), generator=torch.Generator().manual_seed(1))
+    P, _order = gs.graph_pattern(edge_index.to("cuda"), (5, 5))
+    shapes = [(5, H, d), (5, H, d), (H, d)] if second else [(5, H, d), (5, H), (5, H)]
+    given = [torch.randn(shape, device="cuda").requires_grad_() for shape in shapes]
+    cuda_standin.largest_allocation()
+    Z = ways(second)[0](P, *given, dropout=0.5, seed=1)
+    assert cuda_standin.largest_allocation() <= max(Z.numel() * 4, P.indices.numel() * 8)
+    Z.sum().backward()
+    assert cuda_standin.largest_allocation() <= E * H * 3 * 4  # two numbers an entry and head, and the partial sums
+    ways(second)[1](P, *given)[0].sum().backward()  # the composed form: the measure sees what it is to see
+    assert (cuda_standin.largest_allocation() >= E * H * d * 4) == second
 
 
 @KINDS

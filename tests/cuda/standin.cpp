@@ -21,6 +21,7 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <vector>
 
@@ -62,8 +63,13 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 };
 C10_REGISTER_GUARD_IMPL(CUDA, Guard)
 
+std::atomic<size_t> largest_allocation = 0;
+
 struct Memory final : c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
+    size_t before = largest_allocation;
+    while (before < bytes && !largest_allocation.compare_exchange_weak(before, bytes)) {
+    }
     void* p = bytes ? std::malloc(bytes) : nullptr;
     TORCH_CHECK(p || !bytes, "cuda stand-in: no memory for ", bytes, " bytes");
     return {p, p, &std::free, cuda};
@@ -297,3 +303,8 @@ TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, m) {
 }
 
 }  // namespace
+
+// The bytes of the largest allocation on the device since the last call.
+extern "C" size_t gossamer_standin_largest_allocation() {
+  return largest_allocation.exchange(0);
+}
