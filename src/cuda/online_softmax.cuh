@@ -110,7 +110,6 @@ __device__ inline void soften(const In& in, const T* X, int64_t i, int64_t h, co
 // each of which makes the scores anew.
 template <class F>
 void with_layout(int64_t width, const F& f) {
-  if (width <= 8) return f.template operator()<8, 1>();
   if (width <= 32) return f.template operator()<8, 4>();
   return f.template operator()<32, 4>();
 }
