@@ -14,15 +14,18 @@
 
 namespace gossamer {
 
-GOSSAMER_HD constexpr uint64_t mix_bits(uint64_t z) {
+// U: uint64_t, or a vector of them.
+template <class U>
+[[gnu::always_inline]] GOSSAMER_HD constexpr U mix_bits(U z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
 }
 
 struct Dropout {
-  uint64_t key = 0, dropped = 0;  // of 2^53 equally likely numbers, so many are dropped
-  double kept = 1;                // what the others are multiplied by
+  static constexpr uint64_t step = 0x9e3779b97f4a7c15u;  // 2^64 over the golden ratio, odd
+  uint64_t key = 0, dropped = 0;                         // of 2^53 equally likely numbers, so many are dropped
+  double kept = 1;                                       // what the others are multiplied by
 
   Dropout() = default;
   Dropout(double p, uint64_t seed)
@@ -36,9 +39,6 @@ struct Dropout {
   GOSSAMER_HD S factor(int64_t k) const {
     return keeps(k) ? static_cast<S>(kept) : S{0};
   }
-
- private:
-  static constexpr uint64_t step = 0x9e3779b97f4a7c15u;  // 2^64 over the golden ratio, odd
 };
 
 }  // namespace gossamer

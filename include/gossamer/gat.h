@@ -28,20 +28,16 @@ struct Gat {
   bool far() const { return A.cols * heads * width * static_cast<int64_t>(sizeof(T)) > near_bytes; }
 };
 
-// The scores of entry p of row i, each `edge_block` after the one of the head before.
+// The scores of entry p of row i.
 template <int lanes, class T, class I>
 [[gnu::always_inline]] inline void gat_scores(const Gat<T, I>& in, int64_t i, int64_t p, Sum<T>* e) {
-  using S = Sum<T>;
   const T *dst = in.alpha_dst + i * in.heads, *src = in.alpha_src + in.A.indices[p] * in.heads;
-  for_each_tile<lanes>(in.heads, [&]<int l, int vectors>(int64_t first) {
-    for (int64_t h = first; h < first + l * vectors; h += l) {
-      Vec<S, l> t;
-      S scores[l];
-      sum_of<l>(dst + h, src + h, in.alpha_edge ? in.alpha_edge + p * in.heads + h : nullptr, t);
-      leaky_relu<l, S>(t, in.slope);
-      store<l>(t, scores);
-      for (int k = 0; k < l; ++k) e[(h + k) * edge_block] = scores[k];
-    }
+  const T* edge = in.alpha_edge ? in.alpha_edge + p * in.heads : nullptr;
+  for_each_lanes<lanes>(in.heads, [&]<int l>(int64_t h) {
+    Vec<Sum<T>, l> t;
+    sum_of<l>(dst + h, src + h, edge ? edge + h : edge, t);
+    leaky_relu<l, Sum<T>>(t, in.slope);
+    store<l>(t, e + h);
   });
 }
 
@@ -62,10 +58,12 @@ void gat(const E& exec, const Gat<T, I>& in, T* Z, Sum<T>* lse) {
       const auto scores = [&](int64_t i, int64_t p, int64_t n, S* e) {
         for (int64_t k = 0; k < n; ++k) {
           if (far) gat_prefetch(in, p + k);
-          gat_scores<bytes / sizeof(S)>(in, i, p + k, e + k);
+          gat_scores<bytes / sizeof(S)>(in, i, p + k, e + k * in.heads);
         }
       };
-      attend_rows<bytes>(in.A, begin, end, in.heads, in.width, in.X, in.dropout, scores, Z, lse);
+      with_width<bytes, T, I>(in.width, [&](const auto& width) {
+        attend_rows<bytes>(in.A, begin, end, in.heads, width, in.X, in.dropout, scores, Z, lse);
+      });
     });
   });
 }
@@ -75,68 +73,57 @@ template <int bytes, class T, class I>
 [[gnu::always_inline]] inline void gat_backward_ends(const Gat<T, I>& in, int64_t begin, int64_t end, const T* G,
                                                      const T* Z, const Sum<T>* lse, Sum<T>* ends) {
   constexpr int lanes = bytes / sizeof(Sum<T>);
-  const int64_t heads = in.heads, width = in.width;
-  for (int64_t i = begin; i < end; ++i)
-    for (int64_t h = 0; h < heads; ++h) {
-      const int64_t at = (i * heads + h) * width;
-      ends[3 * i * heads + h] = static_cast<Sum<T>>(in.alpha_dst[i * heads + h]);
-      ends[(3 * i + 1) * heads + h] = lse[i * heads + h];
-      ends[(3 * i + 2) * heads + h] = dot_columns<lanes>(G + at, Z + at, width);
-    }
+  const int64_t heads = in.heads, columns = heads * in.width;
+  for (int64_t i = begin; i < end; ++i) {
+    Sum<T>* to = ends + 3 * i * heads;
+    for (int64_t h = 0; h < heads; ++h) to[h] = static_cast<Sum<T>>(in.alpha_dst[i * heads + h]);
+    copy_lanes<lanes>(lse + i * heads, heads, to + heads);
+    dot_heads<lanes>(G + i * columns, Z + i * columns, heads, in.width, to + 2 * heads);
+  }
 }
 
-// A block of entries of one source, all numbers as (heads, edge_block).
-template <class S>
+// A block of entries of one source, all numbers as (n, heads).
+template <int lanes, class S>
 struct GatBlock {
-  explicit GatBlock(int64_t heads)
-      : e(heads * edge_block), slopes(e.size()), lse(e.size()), GZ(e.size()), m(e.size(), S{1}), dots(e.size()) {}
-  std::vector<S> e, slopes, lse, GZ, m, dots;
+  explicit GatBlock(int64_t heads) : e(block_size<lanes>(heads)), slopes(e), GZ(e), m(e.size(), S{1}), dots(e) {}
+  std::vector<S> e, slopes, GZ, m, dots;
 };
 
-// Entry k of the block: target i, source j, number p in the pattern.
-template <int lanes, class T, class I>
-[[gnu::always_inline]] inline void gat_entry(const Gat<T, I>& in, int64_t i, int64_t j, int64_t p, int64_t k,
-                                             const T* G, const Sum<T>* ends, GatBlock<Sum<T>>& block) {
+// Entry p of the pattern, from source j to target i, at `at` in the block: e = leaky_relu(t) - lse, slope(t), G·Z, G·X.
+template <int lanes, class T, class I, class W>
+[[gnu::always_inline]] inline void gat_entry(const Gat<T, I>& in, const W& width, int64_t i, int64_t j, int64_t p,
+                                             int64_t at, const T* G, const Sum<T>* ends,
+                                             GatBlock<lanes, Sum<T>>& block) {
   using S = Sum<T>;
-  const int64_t heads = in.heads, width = in.width;
-  const S* end = ends + 3 * i * heads;
-  const T *g = G + i * heads * width, *x = in.X + j * heads * width, *src = in.alpha_src + j * heads;
-  for_each_tile<lanes>(heads, [&]<int l, int vectors>(int64_t first) {
-    for (int64_t h = first; h < first + l * vectors; h += l) {
-      Vec<S, l> t, slope = Vec<S, l>{} + in.slope, one = Vec<S, l>{} + 1;
-      sum_of<l>(end + h, src + h, in.alpha_edge ? in.alpha_edge + p * heads + h : nullptr, t);
-      slope = t > 0 ? one : slope;
-      t *= slope;
-      S ts[l], slopes[l];
-      store<l>(t, ts);
-      store<l>(slope, slopes);
-      for (int u = 0; u < l; ++u) {
-        const int64_t at = (h + u) * edge_block + k;
-        block.e[at] = ts[u];
-        block.slopes[at] = slopes[u];
-        block.lse[at] = end[heads + h + u];
-        block.GZ[at] = end[2 * heads + h + u];
-      }
-    }
+  const int64_t heads = in.heads, columns = heads * width;
+  const S *end = ends + 3 * i * heads, *lse = end + heads;
+  const T* src = in.alpha_src + j * heads;
+  const T* edge = in.alpha_edge ? in.alpha_edge + p * heads : nullptr;
+  for_each_lanes<lanes>(heads, [&]<int l>(int64_t h) {
+    Vec<S, l> t, away, slope = Vec<S, l>{} + in.slope, one = Vec<S, l>{} + 1;
+    sum_of<l>(end + h, src + h, edge ? edge + h : edge, t);
+    load<l>(lse + h, away);
+    slope = t > 0 ? one : slope;
+    t = t * slope - away;
+    store<l>(t, &block.e[at + h]);
+    store<l>(slope, &block.slopes[at + h]);
   });
-  for (int64_t h = 0; h < heads; ++h)
-    block.dots[h * edge_block + k] = dot_columns<lanes>(g + h * width, x + h * width, width);
-  if (in.dropout.any())
-    for (int64_t h = 0; h < heads; ++h) block.m[h * edge_block + k] = in.dropout.template factor<S>(p * heads + h);
+  copy_lanes<lanes>(end + 2 * heads, heads, &block.GZ[at]);
+  dot_heads<lanes>(G + i * columns, in.X + j * columns, heads, width, &block.dots[at]);
+  if (in.dropout.any()) drop<lanes>(in.dropout, p * heads, heads, &block.m[at]);
 }
 
-// For n entries of one head: e becomes m s with s = exp(e - lse), and dots = G·X becomes dt = slope s (m dots - GZ).
+// For the first `size` numbers of a block: s = exp(e), e becomes m s, and dots = G·X becomes dt = slope s (m dots -
+// GZ).
 template <int lanes, class S>
-[[gnu::always_inline]] inline void gat_soften(GatBlock<S>& block, int64_t head, int64_t n) {
-  for (int64_t k = head * edge_block; k < head * edge_block + n; k += lanes) {
-    Vec<S, lanes> s, lse, dt, GZ, m, slope;
+[[gnu::always_inline]] inline void gat_soften(GatBlock<lanes, S>& block, int64_t size) {
+  for (int64_t k = 0; k < size; k += lanes) {
+    Vec<S, lanes> s, dt, GZ, m, slope;
     load<lanes>(&block.e[k], s);
-    load<lanes>(&block.lse[k], lse);
     load<lanes>(&block.dots[k], dt);
     load<lanes>(&block.GZ[k], GZ);
     load<lanes>(&block.m[k], m);
     load<lanes>(&block.slopes[k], slope);
-    s -= lse;
     exp_lanes<lanes, S>(s);
     dt = slope * s * (m * dt - GZ);
     s *= m;
@@ -147,15 +134,15 @@ template <int lanes, class S>
 
 // Rows begin … end - 1 of the transpose: dX[j] = Σ_i m s G[i], d alpha_src[j] = Σ_i dt, and dts[p] = dt as (nnz,
 // heads).
-template <int bytes, class T, class I>
-[[gnu::always_inline]] inline void gat_backward_cols(const Gat<T, I>& in, const PatternView<I>& At, const I* perm,
-                                                     int64_t begin, int64_t end, const T* G, const Sum<T>* ends,
-                                                     Sum<T>* dts, T* dX, T* d_alpha_src) {
+template <int bytes, class T, class I, class W>
+[[gnu::always_inline]] inline void gat_backward_cols(const Gat<T, I>& in, const W& width, const PatternView<I>& At,
+                                                     const I* perm, int64_t begin, int64_t end, const T* G,
+                                                     const Sum<T>* ends, Sum<T>* dts, T* dX, T* d_alpha_src) {
   using S = Sum<T>;
   constexpr int lanes = bytes / sizeof(S);
-  const int64_t heads = in.heads, width = in.width, columns = heads * width;
+  const int64_t heads = in.heads, columns = heads * width;
   const bool far = At.cols * columns * static_cast<int64_t>(sizeof(T)) > near_bytes;
-  GatBlock<S> block(heads);
+  GatBlock<lanes, S> block(heads);
   std::vector<S> sums(columns), d_src(heads);
   for (int64_t j = begin; j < end; ++j) {
     std::fill(sums.begin(), sums.end(), S{0});
@@ -169,21 +156,17 @@ template <int bytes, class T, class I>
           prefetch_row(At, q + k, ends, 3 * heads);
           __builtin_prefetch(dts + perm[std::min(q + k + edges_ahead, At.nnz - 1)] * heads, /*to write=*/1);
         }
-        gat_entry<lanes>(in, At.indices[q + k], j, perm[q + k], k, G, ends, block);
+        gat_entry<lanes>(in, width, At.indices[q + k], j, perm[q + k], k * heads, G, ends, block);
       }
-      for (int64_t h = 0; h < heads; ++h) {
-        gat_soften<lanes>(block, h, n);
-        for_each_tile<lanes>(width, [&]<int l, int vectors>(int64_t c) {
-          add_rows<l, vectors>(At.indices + q, n, &block.e[h * edge_block], G + h * width + c, columns, S{1},
-                               sums.data() + h * width + c);
-        });
+      gat_soften<lanes>(block, n * heads);
+      for_each_tile<lanes>(heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t c) GOSSAMER_INLINED {
+        const int64_t at = h * width + c;
+        add_rows<l, vectors, together>(At.indices + q, n, &block.e[h], G + at, heads, width, nullptr, &sums[at]);
+      });
+      for (int64_t k = 0; k < n; ++k) {
+        copy_lanes<lanes>(&block.dots[k * heads], heads, dts + perm[q + k] * heads);
+        for (int64_t h = 0; h < heads; ++h) d_src[h] += block.dots[k * heads + h];
       }
-      for (int64_t k = 0; k < n; ++k)
-        for (int64_t h = 0; h < heads; ++h) {
-          const S dt = block.dots[h * edge_block + k];
-          d_src[h] += dt;
-          dts[perm[q + k] * heads + h] = dt;
-        }
     }
     for (int64_t c = 0; c < columns; ++c) dX[j * columns + c] = static_cast<T>(sums[c]);
     for (int64_t h = 0; h < heads; ++h) d_alpha_src[j * heads + h] = static_cast<T>(d_src[h]);
@@ -208,7 +191,11 @@ void gat_backward(const E& exec, const Gat<T, I>& in, const PatternView<I>& At, 
     simd([&]<int bytes> { gat_backward_ends<bytes>(in, begin, end, G, Z, lse, ends); });
   });
   for_each_row_range(exec, At, cost, [&](int64_t begin, int64_t end) {
-    simd([&]<int bytes> { gat_backward_cols<bytes>(in, At, perm, begin, end, G, ends, dts, d.X, d.alpha_src); });
+    simd([&]<int bytes> {
+      with_width<bytes, T, I>(in.width, [&](const auto& width) {
+        gat_backward_cols<bytes>(in, width, At, perm, begin, end, G, ends, dts, d.X, d.alpha_src);
+      });
+    });
   });
   for_each_row_range(exec, in.A, heads, [&](int64_t begin, int64_t end) {
     std::vector<S> sums(heads);

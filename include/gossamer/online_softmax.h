@@ -13,14 +13,21 @@
 #include "dropout.h"
 #include "exec.h"
 #include "exp.h"
+#include "heads.h"
 
 namespace gossamer::kernels {
 
-// Entries of a row at a time: 32 rows of 128 floats stay in the nearest cache. Numbers of a block are (heads, 32).
+// Entries of a row at a time: 32 rows of 128 floats stay in the nearest cache. Numbers of a block are (n, heads).
 constexpr int64_t edge_block = 32;
 constexpr int64_t edges_ahead = 12;  // entries to look ahead, as in spmm
 
-// Reads the rows of X of the entry `edges_ahead` after p into the cache.
+// Numbers of a block, and room to fill its last register.
+template <int lanes>
+inline int64_t block_size(int64_t heads) {
+  return edge_block * heads + lanes;
+}
+
+// Reads the row of X of the entry `edges_ahead` after p into the cache.
 template <class T, class I>
 [[gnu::always_inline]] inline void prefetch_row(const PatternView<I>& A, int64_t p, const T* X, int64_t width) {
   constexpr int64_t line = 64 / sizeof(T);
@@ -28,38 +35,17 @@ template <class T, class I>
   for (int64_t c = 0; c < width; c += line) __builtin_prefetch(next + c);
 }
 
-// Calls f<lanes, vectors>(c) for tiles of lanes · vectors columns from column c on, the widest first, until all `width`
-// columns are done.
-template <int lanes, class F>
-[[gnu::always_inline]] inline void for_each_tile(int64_t width, const F& f, int64_t c = 0) {
-  for (; c + 4 * lanes <= width; c += 4 * lanes) f.template operator()<lanes, 4>(c);
-  for (; c + lanes <= width; c += lanes) f.template operator()<lanes, 1>(c);
-  if constexpr (lanes > 1)
-    if (c < width) for_each_tile<lanes / 2>(width, f, c);
+// The columns of the entries `edges_ahead` after p … p + n - 1, or null if there are none or none is worth a prefetch.
+template <class I>
+[[gnu::always_inline]] inline const I* soon_after(const PatternView<I>& A, int64_t p, int64_t n, bool far) {
+  return far && p + n + edges_ahead <= A.nnz ? A.indices + p + edges_ahead : nullptr;
 }
 
-// Σ_c term(c) over `width` columns: term<lanes>(c, sum) adds `lanes` products to the lanes of sum.
-template <int lanes, class S, class Term>
-[[gnu::always_inline]] inline S sum_columns(int64_t width, const Term& term, int64_t c = 0) {
-  S total = 0;
-  if (c + lanes <= width) {
-    Vec<S, lanes> sum{};
-    for (; c + lanes <= width; c += lanes) term.template operator()<lanes>(c, sum);
-    total = sum_lanes<lanes, S>(sum);
-  }
-  if constexpr (lanes > 1)
-    if (c < width) total += sum_columns<lanes / 2, S>(width, term, c);
-  return total;
-}
-
-template <int lanes, class T>
-[[gnu::always_inline]] inline Sum<T> dot_columns(const T* a, const T* b, int64_t width) {
-  return sum_columns<lanes, Sum<T>>(width, [=]<int l>(int64_t c, Vec<Sum<T>, l>& sum) {
-    Vec<Sum<T>, l> u, v;
-    load<l>(a + c, u);
-    load<l>(b + c, v);
-    sum += u * v;
-  });
+// Reads `columns` elements at X into the cache.
+template <int columns, class T>
+[[gnu::always_inline]] inline void prefetch(const T* X) {
+  constexpr int line = 64 / sizeof(T);
+  for (int c = 0; c < columns; c += line) __builtin_prefetch(X + c);
 }
 
 // The `lanes` elements of t = u + v [+ w] at u, v, w; w may be null.
@@ -79,127 +65,167 @@ template <int n, class S>
   t = t > 0 ? t : t * slope;
 }
 
-// The running softmax of one head of one row: exp(e - top) and its sum, top being the largest score so far.
-template <class S>
-struct RunningSoftmax {
-  static constexpr S lowest = -std::numeric_limits<S>::infinity();
-  S top = lowest, sum = 0;
+// m[k] = dropout.factor(first + k) for k < n, a register of them at a time; m has room for a whole last one.
+template <int lanes, class S>
+[[gnu::always_inline]] inline void drop(const Dropout& dropout, int64_t first, int64_t n, S* m) {
+  constexpr int l = std::max<int>(lanes * sizeof(S) / sizeof(uint64_t), 1);
+  Vec<uint64_t, l> steps, z;
+  for (int k = 0; k < l; ++k) steps[k] = Dropout::step * k;
+  for (int64_t k = 0; k < n; k += l) {
+    z = mix_bits(steps + (dropout.key + Dropout::step * static_cast<uint64_t>(first + k + 1))) >> 11;
+    const auto keeps =
+        __builtin_convertvector(z >= dropout.dropped, Vec<std::conditional_t<sizeof(S) == 4, int32_t, int64_t>, l>);
+    const Vec<S, l> kept = Vec<S, l>{} + static_cast<S>(dropout.kept), none{};
+    store<l>(keeps ? kept : none, m + k);
+  }
+}
 
-  // e[0 … n) becomes exp(e - top); returns what sums made before this block are to be multiplied by.
-  template <int lanes>
-  [[gnu::always_inline]] S add(S* e, int64_t n) {
-    Vec<S, lanes> v, largest, total{};
-    for (int64_t p = n; p % lanes != 0; ++p) e[p] = lowest;  // exp(-∞) = 0
-    load<lanes>(e, largest);
-    for (int64_t p = lanes; p < n; p += lanes) {
-      load<lanes>(e + p, v);
-      largest = v > largest ? v : largest;
+// The running softmax of the heads of one row: exp(e - top) and its sum, top being the largest score so far.
+template <int lanes, class S>
+class RunningSoftmax {
+ public:
+  explicit RunningSoftmax(int64_t n)
+      : heads(n), period(period_of<lanes>(n)), top(n), sum(n), scale(n + lanes), lane(period) {}
+
+  void start() {
+    std::fill(top.begin(), top.end(), lowest);
+    std::fill(sum.begin(), sum.end(), S{0});
+  }
+
+  // e: (n, heads) becomes exp(e - top); sums made before this block are to be multiplied by scale.
+  [[gnu::always_inline]] void add(S* e, int64_t n) {
+    const int64_t size = n * heads;
+    for (int64_t k = size; k % lanes != 0; ++k) e[k] = lowest;  // exp(-∞) = 0
+    for (int64_t q = 0; q < period; q += lanes) {
+      Vec<S, lanes> largest = Vec<S, lanes>{} + lowest, v;
+      for (int64_t k = q; k < size; k += period) {
+        load<lanes>(e + k, v);
+        largest = v > largest ? v : largest;
+      }
+      fold<lanes>(largest, &lane[q], [](auto& a, const auto& b) { a = b > a ? b : a; });
     }
-    const S before = top, now = max_lanes<lanes, S>(largest);
-    top = now > top ? now : top;
-    const S shift = top == lowest ? S{0} : top;
-    for (int64_t p = 0; p < n; p += lanes) {
-      load<lanes>(e + p, v);
-      v -= shift;
+    raise();
+    for (int64_t q = 0; q < period; q += lanes) {
+      Vec<S, lanes> shift, v, total{};
+      load<lanes>(&lane[q], shift);
+      for (int64_t k = q; k < size; k += period) {
+        load<lanes>(e + k, v);
+        v -= shift;
+        exp_lanes<lanes, S>(v);
+        total += v;
+        store<lanes>(v, e + k);
+      }
+      fold<lanes>(total, &lane[q], [](auto& a, const auto& b) { a += b; });
+    }
+    for (int64_t h = 0; h < heads; ++h) {
+      S total = 0;
+      for (int64_t q = h; q < folded; q += heads) total += lane[q];
+      sum[h] = sum[h] * scale[h] + total;
+    }
+  }
+
+  const int64_t heads, period;
+  std::vector<S> top, sum, scale;
+
+ private:
+  static constexpr S lowest = -std::numeric_limits<S>::infinity();
+  std::vector<S> lane;  // one number for each lane of a period
+  const int64_t folded = period == lanes ? heads : period;
+
+  // If a register holds whole entries, puts their lanes together, halves first: one number a head is left.
+  template <int n, class F>
+  [[gnu::always_inline]] void fold(const Vec<S, n>& v, S* to, const F& f) const {
+    if constexpr (n > 1)
+      if (folded == heads && heads < n) {
+        Vec<S, n / 2> low, high;
+        __builtin_memcpy(&low, &v, sizeof low);
+        __builtin_memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
+        f(low, high);
+        return fold<n / 2>(low, to, f);
+      }
+    store<n>(v, to);
+  }
+
+  // Raises top to the largest of each head's lanes; sums made before shrink by scale, and lane is top once more.
+  [[gnu::always_inline]] void raise() {
+    for (int64_t h = 0; h < heads; ++h) {
+      S now = top[h];
+      for (int64_t q = h; q < folded; q += heads) now = lane[q] > now ? lane[q] : now;
+      const S shift = now == lowest ? S{0} : now;
+      scale[h] = top[h] - shift;
+      top[h] = now;
+      for (int64_t q = h; q < period; q += heads) lane[q] = shift;
+    }
+    for (int64_t h = 0; h < heads; h += lanes) {
+      Vec<S, lanes> v;
+      load<lanes>(&scale[h], v);
       exp_lanes<lanes, S>(v);
-      total += v;
-      store<lanes>(v, e + p);
+      store<lanes>(v, &scale[h]);
     }
-    S scale = before - shift;
-    exp_lanes<1, S>(scale);
-    sum = sum * scale + sum_lanes<lanes, S>(total);
-    return scale;
   }
 };
 
-// sums = scale · sums + Σ_p weights[p] X[indices[p]] for `vectors · lanes` columns; X and sums point at the first.
-template <int lanes, int vectors, class T, class I>
-[[gnu::always_inline]] inline void add_rows(const I* indices, int64_t n, const Sum<T>* weights, const T* X, int64_t ldx,
-                                            Sum<T> scale, Sum<T>* sums) {
-  Vec<Sum<T>, lanes> sum[vectors], x;
-  for (int k = 0; k < vectors; ++k) {
-    load<lanes>(sums + k * lanes, sum[k]);
-    sum[k] *= scale;
+// For `together` heads: sums = scale · sums + Σ_p weights[p] X[indices[p]] in `vectors · lanes` columns. All pointers
+// at the first head and its first column; weights: (n, heads), rows of X are (heads, width).
+template <int lanes, int vectors, int together, class T, class I, class W>
+[[gnu::always_inline]] inline void add_rows(const I* indices, int64_t n, const Sum<T>* weights, const T* X,
+                                            int64_t heads, const W& width, const Sum<T>* scale, Sum<T>* sums) {
+  Vec<Sum<T>, lanes> sum[together][vectors];
+  unrolled<together, vectors>([&]<int h, int k> {
+    load<lanes>(sums + h * width + k * lanes, sum[h][k]);
+    if (scale) sum[h][k] *= scale[h];
+  });
+  for (int64_t p = 0; p < n; ++p) {
+    const T* row = X + indices[p] * heads * width;
+    unrolled<together, vectors>([&]<int h, int k> {
+      Vec<Sum<T>, lanes> x;
+      load<lanes>(row + h * width + k * lanes, x);
+      sum[h][k] += weights[p * heads + h] * x;
+    });
   }
-  for (int64_t p = 0; p < n; ++p)
-    for (int k = 0; k < vectors; ++k) {
-      load<lanes>(X + indices[p] * ldx + k * lanes, x);
-      sum[k] += weights[p] * x;
-    }
-  for (int k = 0; k < vectors; ++k) store<lanes>(sum[k], sums + k * lanes);
+  unrolled<together, vectors>([&]<int h, int k> { store<lanes>(sum[h][k], sums + h * width + k * lanes); });
 }
 
 // Rows begin … end - 1 of Z and lse. scores(i, p, n, e) writes the scores of the entries p … p + n - 1 of row i:
-// e[h · edge_block + k] for entry p + k. X: (cols, heads, width); Z: (rows, heads, width); lse: (rows, heads).
-template <int bytes, class T, class I, class Scores>
+// e[k · heads + h] for entry p + k. X: (cols, heads, width); Z: (rows, heads, width); lse: (rows, heads).
+template <int bytes, class T, class I, class W, class Scores>
 [[gnu::always_inline]] inline void attend_rows(const PatternView<I>& A, int64_t begin, int64_t end, int64_t heads,
-                                               int64_t width, const T* X, const Dropout& dropout, const Scores& scores,
+                                               const W& width, const T* X, const Dropout& dropout, const Scores& scores,
                                                T* Z, Sum<T>* lse) {
   using S = Sum<T>;
   constexpr int lanes = bytes / sizeof(S);
   const int64_t columns = heads * width;
-  std::vector<S> e(heads * edge_block), sums(columns);
-  std::vector<RunningSoftmax<S>> softmax(heads);
+  std::vector<S> e(block_size<lanes>(heads)), m(e), sums(columns);
+  RunningSoftmax<lanes, S> softmax(heads);
   for (int64_t i = begin; i < end; ++i) {
     std::fill(sums.begin(), sums.end(), S{0});
-    std::fill(softmax.begin(), softmax.end(), RunningSoftmax<S>{});
+    softmax.start();
     const int64_t stop = A.indptr[i + 1];
     for (int64_t p = A.indptr[i]; p < stop; p += edge_block) {
       const int64_t n = std::min(edge_block, stop - p);
       scores(i, p, n, e.data());
-      for (int64_t h = 0; h < heads; ++h) {
-        S* weights = e.data() + h * edge_block;
-        const S scale = softmax[h].template add<lanes>(weights, n);
-        if (dropout.any())
-          for (int64_t k = 0; k < n; ++k) weights[k] *= dropout.factor<S>((p + k) * heads + h);
-        for_each_tile<lanes>(width, [&]<int l, int vectors>(int64_t c) {
-          add_rows<l, vectors>(A.indices + p, n, weights, X + h * width + c, columns, scale,
-                               sums.data() + h * width + c);
-        });
+      softmax.add(e.data(), n);
+      if (dropout.any()) {
+        drop<lanes>(dropout, p * heads, n * heads, m.data());
+        for (int64_t k = 0; k < n * heads; ++k) e[k] *= m[k];
       }
+      for_each_tile<lanes>(heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t c) GOSSAMER_INLINED {
+        const int64_t at = h * width + c;
+        add_rows<l, vectors, together>(A.indices + p, n, &e[h], X + at, heads, width, &softmax.scale[h], &sums[at]);
+      });
     }
     const bool empty = stop == A.indptr[i];
     for (int64_t h = 0; h < heads; ++h) {
-      const S per_sum = empty ? S{0} : 1 / softmax[h].sum;
-      lse[i * heads + h] = empty ? S{0} : softmax[h].top + std::log(softmax[h].sum);
-      for (int64_t c = 0; c < width; ++c)
-        Z[i * columns + h * width + c] = static_cast<T>(sums[h * width + c] * per_sum);
+      const S per_sum = empty ? S{0} : 1 / softmax.sum[h];
+      lse[i * heads + h] = empty ? S{0} : softmax.top[h] + std::log(softmax.sum[h]);
+      for_each_lanes<lanes>(width, [&]<int l>(int64_t c) {
+        Vec<S, l> z;
+        load<l>(&sums[h * width + c], z);
+        z *= per_sum;
+        store<l>(z, Z + i * columns + h * width + c);
+      });
     }
   }
-}
-
-// Backward, for one head of a block: e becomes m s with s = exp(e - lse), and dots = G·X becomes de = s (m dots - GZ).
-// place, stride: where entry k stands for dropout.
-template <int lanes, class S>
-[[gnu::always_inline]] inline void soften_backward(S* e, S* dots, int64_t n, S lse, S GZ, const Dropout& dropout,
-                                                   int64_t place, int64_t stride) {
-  S m[edge_block];
-  std::fill(m, m + edge_block, S{1});
-  if (dropout.any())
-    for (int64_t k = 0; k < n; ++k) m[k] = dropout.factor<S>(place + k * stride);
-  for (int64_t k = 0; k < n; k += lanes) {
-    Vec<S, lanes> s, P, keep;
-    load<lanes>(e + k, s);
-    load<lanes>(dots + k, P);
-    load<lanes>(m + k, keep);
-    s -= lse;
-    exp_lanes<lanes, S>(s);
-    P = s * (keep * P - GZ);
-    s *= keep;
-    store<lanes>(s, e + k);
-    store<lanes>(P, dots + k);
-  }
-}
-
-// What the pass over the transpose reads of a block, entry by entry: scratch (n, 2, heads) = {a, b} of (heads,
-// edge_block).
-template <class S>
-[[gnu::always_inline]] inline void store_block(int64_t n, int64_t heads, const S* a, const S* b, S* scratch) {
-  for (int64_t k = 0; k < n; ++k)
-    for (int64_t h = 0; h < heads; ++h) {
-      scratch[2 * k * heads + h] = a[h * edge_block + k];
-      scratch[(2 * k + 1) * heads + h] = b[h * edge_block + k];
-    }
 }
 
 // Row ranges of equal work for a sum over the whole graph: so many that every thread has some, and as many on every

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "half.h"
 
@@ -51,6 +52,9 @@ template <class F>
   f.template operator()<64>();
 }
 #endif
+
+// For a lambda that the compiler would rather call than inline: called, it would be code without the instruction set.
+#define GOSSAMER_INLINED __attribute__((always_inline))
 
 template <class F>
 void simd(const F& f) {
@@ -115,6 +119,51 @@ template <int n, class T>
     __builtin_memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
     low += high;
     return sum_lanes<n / 2, T>(low);
+  }
+}
+
+// f<0>(), …, f<n - 1>(): a loop the compiler has no say in, so that arrays of vectors stay in registers.
+template <int n, class F>
+[[gnu::always_inline]] inline void unrolled(const F& f) {
+  [&]<int... k>(std::integer_sequence<int, k...>)
+      GOSSAMER_INLINED { (f.template operator()<k>(), ...); }(std::make_integer_sequence<int, n>());
+}
+template <int rows, int columns, class F>
+[[gnu::always_inline]] inline void unrolled(const F& f) {
+  unrolled<rows * columns>([&]<int k> { f.template operator()<k / columns, k % columns>(); });
+}
+
+// One step of sums_of_lanes: lanes lie in segments of `segment`; the halves of a's segments are added into the first
+// half of those of `sum`, the halves of b's into the second.
+template <int segment, int n, class T, int... lane>
+[[gnu::always_inline]] inline void add_halves(const Vec<T, n>& a, const Vec<T, n>& b, Vec<T, n>& sum,
+                                              std::integer_sequence<int, lane...>) {
+  constexpr int half = segment / 2;
+  sum = __builtin_shufflevector(a, b, (lane % segment < half ? lane : n + lane - half)...) +
+        __builtin_shufflevector(a, b, (lane % segment < half ? lane + half : n + lane)...);
+}
+
+// sums[k] = the sum of the lanes of v[k], n <= lanes: all n at once cost little more than one. v is used up.
+template <int lanes, int n, int segment = n, class T>
+[[gnu::always_inline]] inline void sums_of_lanes(Vec<T, lanes> (&v)[n], Vec<T, n>& sums) {
+  if constexpr (n == 1) {
+    sums = sum_lanes<lanes, T>(v[0]);
+  } else if constexpr (lanes > n) {
+    Vec<T, lanes / 2> low[n];
+    unrolled<n>([&]<int k> {
+      Vec<T, lanes / 2> high;
+      __builtin_memcpy(&low[k], &v[k], sizeof high);
+      __builtin_memcpy(&high, reinterpret_cast<const char*>(&v[k]) + sizeof high, sizeof high);
+      low[k] += high;
+    });
+    sums_of_lanes<lanes / 2, n, n, T>(low, sums);
+  } else if constexpr (segment > 1) {
+    unrolled<segment / 2>([&]<int k> {
+      add_halves<segment, n, T>(v[k], v[k + segment / 2], v[k], std::make_integer_sequence<int, n>());
+    });
+    sums_of_lanes<lanes, n, segment / 2, T>(v, sums);
+  } else {
+    sums = v[0];
   }
 }
 

@@ -180,10 +180,10 @@ TYPED_TEST(Attention, EqualsItsDefinitionAtAllWidths) {
   for (const bool second : {false, true})
     for (const bool edges : {false, true}) {
       for (const int64_t width : {0, 1, 2, 3, 7, 8, 16, 17, 33, 64, 71})
-        for (const int64_t heads : {1, 3})
+        for (const int64_t heads : {1, 3, 4, 9})
           Problem<T, I>(random, small_graph<I>(), heads, width, second, edges).expect_as_plain(false);
-      for (const int64_t width : {1, 5, 16}) {
-        Problem<T, I> problem(random, small_graph<I>(35), 2, width, second, edges);
+      for (const auto& [heads, width] : {std::pair(2, 1), {2, 5}, {2, 16}, {9, 8}, {5, 32}}) {
+        Problem<T, I> problem(random, small_graph<I>(35), heads, width, second, edges);
         problem.expect_as_plain(true);
         problem.dropout = Dropout(0.4, 7);
         problem.expect_as_plain(true);

@@ -117,6 +117,34 @@ TYPED_TEST(Lanes, LoadAndStoreWithAvx512) {
 }
 #endif
 
+// sums[k] = Σ_lane v[k][lane] for n vectors of small integers, so exact.
+template <int lanes, int n, class S>
+[[gnu::always_inline]] inline void expect_sums() {
+  S numbers[n][lanes], want[n] = {}, got[n];
+  Vec<S, lanes> v[n];
+  Vec<S, n> sums;
+  for (int k = 0; k < n; ++k) {
+    for (int lane = 0; lane < lanes; ++lane) want[k] += numbers[k][lane] = static_cast<S>(k * 100 + lane * lane);
+    load<lanes>(numbers[k], v[k]);
+  }
+  sums_of_lanes<lanes, n, n, S>(v, sums);
+  store<n>(sums, got);
+  for (int k = 0; k < n; ++k) EXPECT_EQ(got[k], want[k]) << "vector " << k << " of " << n << ", " << lanes << " lanes";
+}
+
+TEST(Simd, SumsTheLanesOfManyVectors) {
+  simd([]<int bytes> {
+    constexpr int lanes = bytes / sizeof(double);
+    expect_sums<lanes, 1, double>();
+    expect_sums<lanes, 2, double>();
+    expect_sums<lanes, lanes, double>();
+    expect_sums<2 * lanes, 1, float>();
+    expect_sums<2 * lanes, 2, float>();
+    expect_sums<2 * lanes, lanes, float>();
+    expect_sums<2 * lanes, 2 * lanes, float>();
+  });
+}
+
 // A lane is rounded as a scalar is: here 1 + 2^-11 and 1 + 3·2^-11, ties of float16, and what bfloat16 cuts off.
 TYPED_TEST(Lanes, StoreRoundsEachLane) {
   using S = Sum<TypeParam>;
