@@ -15,6 +15,7 @@ import torch
 from torch.nn.functional import cross_entropy, dropout, elu, relu
 
 import gossamer as gs
+from bench import machine
 from bench.layers import pyg
 from bench.race import race
 from gossamer.nn.node_classifier import RECIPES, NodeClassifier, row_normalized
@@ -60,7 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="+", help="graphs in the format of docs/datasets.md")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3.0, help="for each contender")
+    parser.add_argument("--malloc", choices=["keep", "default"], default="keep", help="keep freed memory, or not")
     options = parser.parse_args(arguments)
+    allocator = machine.keep_freed_memory() if options.malloc == "keep" else machine.describe_malloc()
+    print(f"malloc: {allocator}; threads: {options.threads}")
     torch.set_num_threads(options.threads)
     for folder in options.folders:
         graph = row_normalized(gs.datasets.load(folder))

@@ -26,13 +26,15 @@ struct NetImpl : torch::nn::Module {
 
   Tensor forward(const gs::nn::Features& x, const gs::SparseMatrix& A) {
     const Tensor hidden = torch::elu(first->forward(drop(x), A));
-    return second->forward(torch::dropout(hidden, 0.6, is_training()), A);
+    return second->forward(dropped(hidden), A);
   }
+
+  Tensor dropped(const Tensor& t) const { return is_training() ? gs::dropout(t, 0.6) : t; }
 
   // Of a sparse matrix only the stored entries can be dropped; the others are zero.
   gs::nn::Features drop(const gs::nn::Features& x) const {
-    const auto dropped = [this](const Tensor& t) { return torch::dropout(t, 0.6, is_training()); };
-    if (const auto* sparse = std::get_if<gs::SparseMatrix>(&x)) return sparse->map(dropped);
+    if (const auto* sparse = std::get_if<gs::SparseMatrix>(&x))
+      return sparse->map([this](const Tensor& t) { return dropped(t); });
     return dropped(std::get<Tensor>(x));
   }
 

@@ -16,10 +16,14 @@ namespace gossamer {
 
 // U: uint64_t, or a vector of them.
 template <class U>
-[[gnu::always_inline]] GOSSAMER_HD constexpr U mix_bits(U z) {
+GOSSAMER_HD constexpr void mix(U& z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
+  z ^= z >> 31;
+}
+GOSSAMER_HD constexpr uint64_t mix_bits(uint64_t z) {
+  mix(z);
+  return z;
 }
 
 struct Dropout {

@@ -68,11 +68,13 @@ template <int n, class S>
 // m[k] = dropout.factor(first + k) for k < n, a register of them at a time; m has room for a whole last one.
 template <int lanes, class S>
 [[gnu::always_inline]] inline void drop(const Dropout& dropout, int64_t first, int64_t n, S* m) {
-  constexpr int l = std::max<int>(lanes * sizeof(S) / sizeof(uint64_t), 1);
+  constexpr int l = lanes * sizeof(S) / sizeof(uint64_t);
   Vec<uint64_t, l> steps, z;
   for (int k = 0; k < l; ++k) steps[k] = Dropout::step * k;
   for (int64_t k = 0; k < n; k += l) {
-    z = mix_bits(steps + (dropout.key + Dropout::step * static_cast<uint64_t>(first + k + 1))) >> 11;
+    z = steps + (dropout.key + Dropout::step * static_cast<uint64_t>(first + k + 1));
+    mix(z);
+    z >>= 11;
     const auto keeps =
         __builtin_convertvector(z >= dropout.dropped, Vec<std::conditional_t<sizeof(S) == 4, int32_t, int64_t>, l>);
     const Vec<S, l> kept = Vec<S, l>{} + static_cast<S>(dropout.kept), none{};

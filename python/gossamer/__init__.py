@@ -5,7 +5,14 @@ from gossamer import _library as _library  # loads the C++ library: first
 from gossamer import _sizes as _sizes
 from gossamer import datasets, equations, golden, linalg, nn
 from gossamer._library import cmake_prefix_path, show_config
-from gossamer.attention import gat_attention, gat_with_weights, gatv2_attention, gatv2_with_weights, graph_pattern
+from gossamer.attention import (
+    dropout,
+    gat_attention,
+    gat_with_weights,
+    gatv2_attention,
+    gatv2_with_weights,
+    graph_pattern,
+)
 from gossamer.blocks import allclose, block_diag, diag, hstack, kron, vstack
 from gossamer.construct import (
     eye,
@@ -42,6 +49,7 @@ __all__ = [
     "from_scipy",
     "from_torch",
     "golden",
+    "dropout",
     "gat_attention",
     "gat_with_weights",
     "gatv2_attention",

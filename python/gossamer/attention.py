@@ -37,6 +37,19 @@ def graph_pattern(edge_index: Tensor, shape: Sequence[int]) -> tuple[Pattern, Te
     return Pattern(indptr, indices, size, check=False), order
 
 
+def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, seed: int | None = None) -> Tensor:
+    """Each element becomes 0 with probability ``p``, else x / (1 - p); x itself unless ``training``.
+
+    The mask depends on the seed and the element's place alone: the same on every device and for every number of
+    threads. It is drawn several numbers at a time, which takes a fraction of the time of torch's dropout on the CPU.
+    Without a ``seed`` one is drawn from torch's generator, so ``torch.manual_seed`` governs it.
+
+    >>> gs.dropout(torch.ones(6), 0.5, seed=1).count_nonzero() < 6
+    tensor(True)
+    """
+    return _ops.dropout(x, p, seed) if training else x
+
+
 def gat_attention(
     pattern: Pattern | SparseMatrix,
     x_src: Tensor,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What both kinds of graph attention need besides their kernels: the pattern of a graph, dropout, checks.
+// What both kinds of graph attention need besides their kernels: the pattern of a graph, checks.
 #include "gossamer/attention.h"
 
 #include <ATen/ATen.h>
@@ -33,18 +33,6 @@ std::tuple<Tensor, Tensor, Tensor> graph(const Tensor& edge_index, at::IntArrayR
   const Tensor indices = host.select(0, 0).index_select(0, order);
   const auto device = edge_index.device();
   return {starts.to(device, type), indices.to(device, type), order.to(device)};
-}
-
-Tensor mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype) {
-  const Tensor out = at::empty_symint({indices.sym_size(0), heads}, indices.options().dtype(dtype));
-  if (out.is_meta()) return out;
-  const Tensor host = out.cpu();
-  const Dropout dropout(p, static_cast<uint64_t>(seed.item<int64_t>()));
-  with_types("dropout_mask", dtype, at::kInt, [&]<class T, class> {
-    T* to = mutable_ptr<T>(host);
-    for (int64_t k = 0; k < host.numel(); ++k) to[k] = static_cast<T>(dropout.factor<Sum<T>>(k));
-  });
-  return host.to(out.device());
 }
 
 }  // namespace
@@ -89,19 +77,6 @@ std::tuple<Tensor, Tensor, Tensor> ops::graph(const Tensor& edge_index, at::IntA
   return op.call(edge_index, shape);
 }
 
-Tensor ops::dropout_mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::dropout_mask", "").typed<decltype(dropout_mask)>();
-  return op.call(indices, std::move(heads), p, seed, dtype);
-}
-
-std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> seed) {
-  if (dropout == 0) return {};
-  const auto integer = at::TensorOptions().dtype(at::kLong);
-  if (seed) return at::full({}, *seed, integer);
-  return at::randint(std::numeric_limits<int64_t>::max(), {}, integer);
-}
-
 Tensor ops::head_scores(const Tensor& X, const Tensor& a) {
   TORCH_CHECK_VALUE(X.dim() == 3 && a.dim() == 3 && X.sym_size(1) == a.sym_size(1) && X.sym_size(2) == a.sym_size(2),
                     "head_scores: X ", shape_text(X), " and a ", shape_text(a), " must be (n, H, d) and (k, H, d)");
@@ -114,11 +89,9 @@ Tensor ops::head_scores(const Tensor& X, const Tensor& a) {
 TORCH_LIBRARY_FRAGMENT(gossamer, m) {
   m.def("head_scores(Tensor X, Tensor a) -> Tensor", ops::head_scores);
   m.def("graph(Tensor edge_index, int[] shape) -> (Tensor indptr, Tensor indices, Tensor order)");
-  m.def("dropout_mask(Tensor indices, SymInt heads, float p, Tensor seed, ScalarType dtype) -> Tensor");
 }
 TORCH_LIBRARY_IMPL(gossamer, CompositeExplicitAutograd, m) {
   m.impl("graph", graph);
-  m.impl("dropout_mask", mask);
 }
 
 std::pair<Pattern, Tensor> graph_pattern(const Tensor& edge_index, Shape shape) {

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, dropout, elu, relu
+from torch.nn.functional import cross_entropy, elu, relu
 
+from gossamer.attention import dropout
 from gossamer.datasets import Graph
 from gossamer.nn.gat_conv import GATConv
 from gossamer.nn.gatv2_conv import GATv2Conv
