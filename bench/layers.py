@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whole graph layers beside PyG's with the same weights: linear maps, self-loops, attention, bias, and the gradients of
-the input and of all parameters. DGL has no build for this torch. PyG under torch.compile is timed in the forward only:
-its float32 gradients differ from eager PyG's by 1 % on the large graph, and contenders must agree."""
+the input and of all parameters. DGL has no build for this torch."""
 
 from __future__ import annotations
 

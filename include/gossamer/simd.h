@@ -123,10 +123,13 @@ template <int n, class T>
 }
 
 // f<0>(), …, f<n - 1>(): a loop the compiler has no say in, so that arrays of vectors stay in registers.
+template <class F, int... k>
+[[gnu::always_inline]] inline void call_each(const F& f, std::integer_sequence<int, k...>) {
+  (f.template operator()<k>(), ...);
+}
 template <int n, class F>
 [[gnu::always_inline]] inline void unrolled(const F& f) {
-  [&]<int... k>(std::integer_sequence<int, k...>)
-      GOSSAMER_INLINED { (f.template operator()<k>(), ...); }(std::make_integer_sequence<int, n>());
+  call_each(f, std::make_integer_sequence<int, n>());
 }
 template <int rows, int columns, class F>
 [[gnu::always_inline]] inline void unrolled(const F& f) {
@@ -138,9 +141,11 @@ template <int rows, int columns, class F>
 template <int segment, int n, class T, int... lane>
 [[gnu::always_inline]] inline void add_halves(const Vec<T, n>& a, const Vec<T, n>& b, Vec<T, n>& sum,
                                               std::integer_sequence<int, lane...>) {
+#ifndef __CUDACC__  // nvcc's front end loses the pack; it reads this header, but compiles no host kernel
   constexpr int half = segment / 2;
   sum = __builtin_shufflevector(a, b, (lane % segment < half ? lane : n + lane - half)...) +
         __builtin_shufflevector(a, b, (lane % segment < half ? lane + half : n + lane)...);
+#endif
 }
 
 // sums[k] = the sum of the lanes of v[k], n <= lanes: all n at once cost little more than one. v is used up.
