@@ -115,9 +115,10 @@ struct Problem {
     }
     return x;
   }
-  // d⟨Z, G⟩ by central differences; an input within the step of leaky_relu's kink would spoil it, but none is.
+  // d⟨Z, G⟩ by central differences; an input within the step of leaky_relu's kink would spoil it, but none is. Sums of
+  // 16-bit numbers are often 0, where the slope is the one on the left: they get differences to the left.
   std::vector<Reals> plain_gradients() const {
-    constexpr Real step = 1e-6L;
+    constexpr Real step = 1e-6L, right = sizeof(T) == 2 ? 0 : step;
     std::vector<Reals> x = exact_inputs(), d;
     const auto loss = [&] {
       const Reals Z = plain(x);
@@ -129,12 +130,12 @@ struct Problem {
       d.emplace_back();
       for (Real& value : input) {
         const Real before = value;
-        value = before + step;
+        value = before + right;
         const Real above = loss();
         value = before - step;
         const Real below = loss();
         value = before;
-        d.back().push_back((above - below) / (2 * step));
+        d.back().push_back((above - below) / (step + right));
       }
     }
     return d;
@@ -183,7 +184,6 @@ TYPED_TEST(Attention, EqualsItsDefinitionAtAllWidths) {
         for (const int64_t heads : {1, 9})
           Problem<T, I>(random, small_graph<I>(), heads, width, second, edges).expect_as_plain(false);
       for (const auto& [heads, width] : {std::pair(2, 1), {2, 5}, {2, 16}, {9, 8}, {5, 32}}) {
-        if (sizeof(T) == 2 && heads > 2) continue;  // so coarse that some sum is 0, where leaky_relu has its kink
         Problem<T, I> problem(random, small_graph<I>(35), heads, width, second, edges);
         problem.expect_as_plain(true);
         problem.dropout = Dropout(0.4, 7);
