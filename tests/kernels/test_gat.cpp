@@ -185,7 +185,9 @@ TYPED_TEST(Attention, EqualsItsDefinitionAtAllWidths) {
           Problem<T, I>(random, small_graph<I>(), heads, width, second, edges).expect_as_plain(false);
       for (const auto& [heads, width] : {std::pair(2, 1), {2, 5}, {2, 16}, {9, 8}, {5, 32}}) {
         if (sizeof(T) == 2 && heads > 2) continue;  // Z is rounded before the backward reads it: sums this long show it
-        Problem<T, I> problem(random, small_graph<I>(35), heads, width, second, edges);
+        const int64_t long_row =
+            heads > 2 && edges ? 3 : 35;  // differences for every edge, head and column take a while
+        Problem<T, I> problem(random, small_graph<I>(long_row), heads, width, second, edges);
         problem.expect_as_plain(true);
         problem.dropout = Dropout(0.4, 7);
         problem.expect_as_plain(true);
