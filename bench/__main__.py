@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return int(study.main(given))
     options = parse(given)
     start = time.time()
-    allocator = machine.keep_freed_memory() if options.malloc == "keep" else machine.describe_malloc()
+    allocator = machine.use_malloc(options.malloc)
     about = {
         **machine.describe(),
         "allocator": allocator,

@@ -63,8 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="for each contender")
     parser.add_argument("--malloc", choices=["keep", "default"], default="keep", help="keep freed memory, or not")
     options = parser.parse_args(arguments)
-    allocator = machine.keep_freed_memory() if options.malloc == "keep" else machine.describe_malloc()
-    print(f"malloc: {allocator}; threads: {options.threads}")
+    print(f"malloc: {machine.use_malloc(options.malloc)}; threads: {options.threads}")
     torch.set_num_threads(options.threads)
     for folder in options.folders:
         graph = row_normalized(gs.datasets.load(folder))

@@ -44,6 +44,11 @@ def freed_memory_kept() -> Iterator[str]:
             libc.malloc_trim(0)
 
 
+def use_malloc(choice: str) -> str:
+    """--malloc keep: freed memory is kept, for everyone; --malloc default: as it is. Returns what it is now."""
+    return keep_freed_memory() if choice == "keep" else describe_malloc()
+
+
 def describe_malloc() -> str:
     """The allocator as it is."""
     return os.environ.get("LD_PRELOAD") or f"default ({platform.libc_ver()[0] or platform.system()})"

@@ -58,18 +58,4 @@ template <int n, class S>
   x = x < E::lowest ? zero : x > E::highest ? infinity : result;
 }
 
-// The largest lane, NaN aside, halves first.
-template <int n, class T>
-[[gnu::always_inline]] inline T max_lanes(const Vec<T, n>& v) {
-  if constexpr (n == 1) {
-    return v;
-  } else {
-    Vec<T, n / 2> low, high;
-    __builtin_memcpy(&low, &v, sizeof low);
-    __builtin_memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
-    low = high > low ? high : low;
-    return max_lanes<n / 2, T>(low);
-  }
-}
-
 }  // namespace gossamer

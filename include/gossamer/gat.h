@@ -76,7 +76,7 @@ template <int bytes, class T, class I>
   const int64_t heads = in.heads, columns = heads * in.width;
   for (int64_t i = begin; i < end; ++i) {
     Sum<T>* to = ends + 3 * i * heads;
-    for (int64_t h = 0; h < heads; ++h) to[h] = static_cast<Sum<T>>(in.alpha_dst[i * heads + h]);
+    copy_lanes<lanes>(in.alpha_dst + i * heads, heads, to);
     copy_lanes<lanes>(lse + i * heads, heads, to + heads);
     dot_heads<lanes>(G + i * columns, Z + i * columns, heads, in.width, to + 2 * heads);
   }

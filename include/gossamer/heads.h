@@ -54,10 +54,10 @@ template <int lanes, class W, class F>
   }
 }
 
-template <int lanes, class S>
-[[gnu::always_inline]] inline void copy_lanes(const S* from, int64_t n, S* to) {
+template <int lanes, class T>
+[[gnu::always_inline]] inline void copy_lanes(const T* from, int64_t n, Sum<T>* to) {
   for_each_lanes<lanes>(n, [&]<int l>(int64_t k) {
-    Vec<S, l> v;
+    Vec<Sum<T>, l> v;
     load<l>(from + k, v);
     store<l>(v, to + k);
   });

@@ -140,8 +140,7 @@ class RunningSoftmax {
     if constexpr (n > 1)
       if (folded == heads && heads < n) {
         Vec<S, n / 2> low, high;
-        __builtin_memcpy(&low, &v, sizeof low);
-        __builtin_memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
+        split<n, S>(v, low, high);
         f(low, high);
         return fold<n / 2>(low, to, f);
       }

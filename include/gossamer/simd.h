@@ -108,6 +108,12 @@ template <int n, class T>
     for (int k = 0; k < n; ++k) to[k] = static_cast<T>(from[k]);
 }
 
+template <int n, class T>
+[[gnu::always_inline]] inline void split(const Vec<T, n>& v, Vec<T, n / 2>& low, Vec<T, n / 2>& high) {
+  __builtin_memcpy(&low, &v, sizeof low);
+  __builtin_memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
+}
+
 // The sum of all lanes, halves first.
 template <int n, class T>
 [[gnu::always_inline]] inline T sum_lanes(const Vec<T, n>& v) {
@@ -115,8 +121,7 @@ template <int n, class T>
     return v;
   } else {
     Vec<T, n / 2> low, high;
-    __builtin_memcpy(&low, &v, sizeof low);
-    __builtin_memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
+    split<n, T>(v, low, high);
     low += high;
     return sum_lanes<n / 2, T>(low);
   }
@@ -157,8 +162,7 @@ template <int lanes, int n, int segment = n, class T>
     Vec<T, lanes / 2> low[n];
     unrolled<n>([&]<int k> {
       Vec<T, lanes / 2> high;
-      __builtin_memcpy(&low[k], &v[k], sizeof high);
-      __builtin_memcpy(&high, reinterpret_cast<const char*>(&v[k]) + sizeof high, sizeof high);
+      split<lanes, T>(v[k], low[k], high);
       low[k] += high;
     });
     sums_of_lanes<lanes / 2, n, n, T>(low, sums);

@@ -10,8 +10,7 @@ template <class T, class I>
 void gat(Cuda exec, const Gat<T, I>& in, T* Z, Sum<T>* lse) {
   device::with_layout(in.width, [&]<int lanes, int columns> {
     const int64_t warps = in.A.rows * in.heads * device::tiles_of(in.width, lanes * columns);
-    device::launch(exec, gat_tiles<lanes, columns, T, I>, device::blocks_for(warps * device::warp_lanes),
-                   device::block_threads, in, Z, lse);
+    device::launch_warps(exec, gat_tiles<lanes, columns, T, I>, warps, in, Z, lse);
   });
 }
 
@@ -20,10 +19,8 @@ void gat_backward(Cuda exec, const Gat<T, I>& in, const PatternView<I>& At, cons
                   const Sum<T>* lse, Sum<T>* scratch, const GatGradients<T>& d) {
   device::with_layout(in.width, [&]<int lanes, int columns> {
     const int64_t cols = At.rows * in.heads * device::tiles_of(in.width, lanes * columns);
-    device::launch(exec, gat_row_gradients<lanes, T, I>, device::blocks_for(in.A.rows * in.heads * device::warp_lanes),
-                   device::block_threads, in, G, Z, lse, scratch, d);
-    device::launch(exec, gat_col_gradients<lanes, columns, T, I>, device::blocks_for(cols * device::warp_lanes),
-                   device::block_threads, in, At, perm, G, scratch, d);
+    device::launch_warps(exec, gat_row_gradients<lanes, T, I>, in.A.rows * in.heads, in, G, Z, lse, scratch, d);
+    device::launch_warps(exec, gat_col_gradients<lanes, columns, T, I>, cols, in, At, perm, G, scratch, d);
   });
 }
 

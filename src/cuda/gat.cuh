@@ -26,17 +26,11 @@ __device__ inline Sum<T> gat_lane_score(const Gat<T, I>& in, int64_t i, int64_t 
   return device::slope_at(t, in.slope) * t;
 }
 
-// A warp owns a tile of columns of Z[i, h].
 template <int lanes, int columns, class T, class I>
 __global__ void __launch_bounds__(device::block_threads, device::attention_blocks<T>)
     gat_tiles(Gat<T, I> in, T* __restrict__ Z, Sum<T>* __restrict__ lse) {
-  constexpr int64_t tile = lanes * columns;
-  const int64_t tiles = device::tiles_of(in.width, tile);
-  for (int64_t job = device::warp(); job < in.A.rows * in.heads * tiles; job += device::warps()) {
-    const int64_t i = job / tiles / in.heads, h = job / tiles % in.heads;
-    const auto scores = [&](int64_t p, int count) { return gat_lane_score(in, i, p, count, h); };
-    device::attend<lanes, columns>(in, in.X, i, h, job % tiles * tile + device::lane() % lanes, scores, Z, lse);
-  }
+  const auto score = [&](int64_t i, int64_t p, int count, int64_t h) { return gat_lane_score(in, i, p, count, h); };
+  device::attend_tiles<lanes, columns>(in, in.X, score, Z, lse);
 }
 
 // A warp owns row i of head h: {m s, dt} and d alpha_edge of its entries, d alpha_dst[i].

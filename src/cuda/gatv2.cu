@@ -10,8 +10,7 @@ template <class T, class I>
 void gatv2(Cuda exec, const Gatv2<T, I>& in, T* Z, Sum<T>* lse) {
   device::with_layout(in.width, [&]<int lanes, int columns> {
     const int64_t warps = in.A.rows * in.heads * device::tiles_of(in.width, lanes * columns);
-    device::launch(exec, gatv2_tiles<lanes, columns, T, I>, device::blocks_for(warps * device::warp_lanes),
-                   device::block_threads, in, Z, lse);
+    device::launch_warps(exec, gatv2_tiles<lanes, columns, T, I>, warps, in, Z, lse);
   });
 }
 
@@ -20,17 +19,13 @@ void gatv2_backward(Cuda exec, const Gatv2<T, I>& in, const PatternView<I>& At, 
                     const Sum<T>* lse, Sum<T>* scratch, const Gatv2Gradients<T>& d) {
   const int64_t columns_of_all = in.heads * in.width, parts = gatv2_cuda_parts(in.A.rows);
   Sum<T>* d_att = scratch + 2 * in.A.nnz * in.heads;
-  const auto blocks = [](int64_t warps) { return device::blocks_for(warps * device::warp_lanes); };
   device::with_layout(in.width, [&]<int lanes, int columns> {
     const int64_t tiles = in.heads * device::tiles_of(in.width, lanes * columns);
-    device::launch(exec, gatv2_entry_gradients<lanes, T, I>, blocks(in.A.rows * in.heads), device::block_threads, in, G,
-                   Z, lse, scratch);
-    device::launch(exec, gatv2_row_gradients<lanes, columns, T, I>, blocks(parts * tiles), device::block_threads, in,
-                   parts, scratch, d, d_att);
-    device::launch(exec, gatv2_sum_parts<T>, blocks(columns_of_all), device::block_threads, columns_of_all, parts,
-                   d_att, d.att);
-    device::launch(exec, gatv2_col_gradients<lanes, columns, T, I>, blocks(At.rows * tiles), device::block_threads, in,
-                   At, perm, G, scratch, d.x_src);
+    device::launch_warps(exec, gatv2_entry_gradients<lanes, T, I>, in.A.rows * in.heads, in, G, Z, lse, scratch);
+    device::launch_warps(exec, gatv2_row_gradients<lanes, columns, T, I>, parts * tiles, in, parts, scratch, d, d_att);
+    device::launch_warps(exec, gatv2_sum_parts<T>, columns_of_all, columns_of_all, parts, d_att, d.att);
+    device::launch_warps(exec, gatv2_col_gradients<lanes, columns, T, I>, At.rows * tiles, in, At, perm, G, scratch,
+                         d.x_src);
   });
 }
 

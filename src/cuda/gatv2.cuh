@@ -42,17 +42,13 @@ __device__ inline Sum<T> gatv2_lane_score(const Gatv2<T, I>& in, int64_t i, int6
   });
 }
 
-// A warp owns a tile of columns of Z[i, h].
 template <int lanes, int columns, class T, class I>
 __global__ void __launch_bounds__(device::block_threads, device::attention_blocks<T>)
     gatv2_tiles(Gatv2<T, I> in, T* __restrict__ Z, Sum<T>* __restrict__ lse) {
-  constexpr int64_t tile = lanes * columns;
-  const int64_t tiles = device::tiles_of(in.width, tile);
-  for (int64_t job = device::warp(); job < in.A.rows * in.heads * tiles; job += device::warps()) {
-    const int64_t i = job / tiles / in.heads, h = job / tiles % in.heads;
-    const auto scores = [&](int64_t p, int count) { return gatv2_lane_score<lanes>(in, i, p, count, h); };
-    device::attend<lanes, columns>(in, in.x_src, i, h, job % tiles * tile + device::lane() % lanes, scores, Z, lse);
-  }
+  const auto score = [&](int64_t i, int64_t p, int count, int64_t h) {
+    return gatv2_lane_score<lanes>(in, i, p, count, h);
+  };
+  device::attend_tiles<lanes, columns>(in, in.x_src, score, Z, lse);
 }
 
 // A warp owns row i of head h: {m s, de} of its entries.

@@ -82,6 +82,20 @@ __device__ inline void attend(const In& in, const T* X, int64_t i, int64_t h, in
   if (lane() == 0 && left == 0) lse[row] = begin == end ? S{0} : top + log(total);
 }
 
+// The whole grid: a warp owns a tile of columns of Z[i, h]. score(i, p, count, h) is scores(p, count) of row i and head
+// h.
+template <int lanes, int columns, class In, class T, class Score>
+__device__ inline void attend_tiles(const In& in, const T* X, const Score& score, T* __restrict__ Z,
+                                    Sum<T>* __restrict__ lse) {
+  constexpr int64_t tile = lanes * columns;
+  const int64_t tiles = tiles_of(in.width, tile);
+  for (int64_t job = warp(); job < in.A.rows * in.heads * tiles; job += warps()) {
+    const int64_t i = job / tiles / in.heads, h = job / tiles % in.heads;
+    const auto scores = [&](int64_t p, int count) { return score(i, p, count, h); };
+    attend<lanes, columns>(in, X, i, h, job % tiles * tile + lane() % lanes, scores, Z, lse);
+  }
+}
+
 // Calls take(p, m s, de) for each entry p of row i, once, by the lane that holds it.
 template <int lanes, class In, class T, class Scores, class Take>
 __device__ inline void soften(const In& in, const T* X, int64_t i, int64_t h, const T* G, const T* Z, const Sum<T>* lse,

@@ -11,8 +11,7 @@ template <int lanes, int columns, class T, class I>
 static void launch_chunks(Cuda exec, const PatternView<I>& A, int64_t heads, const T* U, int64_t ldu, const T* V,
                           int64_t ldv, int64_t width, T* values) {
   const int64_t warps = (A.nnz + sddmm_chunk - 1) / sddmm_chunk * heads;
-  device::launch(exec, sddmm_chunks<lanes, columns, T, I>, device::blocks_for(warps * device::warp_lanes),
-                 device::block_threads, A, heads, U, ldu, V, ldv, width, values);
+  device::launch_warps(exec, sddmm_chunks<lanes, columns, T, I>, warps, A, heads, U, ldu, V, ldv, width, values);
 }
 
 template <class T, class I>

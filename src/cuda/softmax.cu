@@ -9,8 +9,7 @@ namespace gossamer::kernels {
 
 template <class T, class I>
 void row_softmax(Cuda exec, const Csr<T, I>& A, T* P) {
-  device::launch(exec, softmax_rows<T, I>, device::blocks_for(A.rows * A.heads * device::warp_lanes),
-                 device::block_threads, A, P);
+  device::launch_warps(exec, softmax_rows<T, I>, A.rows * A.heads, A, P);
 }
 
 #define INSTANTIATE(T, I) template void row_softmax(Cuda, const Csr<T, I>&, T*);

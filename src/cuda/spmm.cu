@@ -15,8 +15,7 @@ static void launch_rows(Cuda exec, const Csr<T, I>& A, const T* X, int64_t ldx, 
 template <int lanes, int columns, class T, class I>
 static void launch_tiles(Cuda exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y) {
   const int64_t tiles = (A.heads * width + lanes * columns - 1) / (lanes * columns);
-  device::launch(exec, spmm_tiles<lanes, columns, T, I>, device::blocks_for(A.rows * tiles * device::warp_lanes),
-                 device::block_threads, A, X, ldx, width, Y);
+  device::launch_warps(exec, spmm_tiles<lanes, columns, T, I>, A.rows * tiles, A, X, ldx, width, Y);
 }
 
 template <class T, class I>

@@ -52,4 +52,10 @@ inline unsigned blocks_for(int64_t wanted) {
   return static_cast<unsigned>(std::min((wanted + block_threads - 1) / block_threads, most));
 }
 
+// Queues a kernel whose jobs are taken by so many warps.
+template <class... P, class... A>
+void launch_warps(Cuda exec, void (*kernel)(P...), int64_t wanted, A... args) {
+  launch(exec, kernel, blocks_for(wanted * warp_lanes), block_threads, args...);
+}
+
 }  // namespace gossamer::device

@@ -29,15 +29,6 @@ Tensor mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, a
   return factors.narrow(0, 0, n).view({-1, heads.expect_int()}).to(indices.device(), dtype);
 }
 
-// x m, m = 0 with probability p, else 1 / (1 - p).
-Tensor dropped(const Tensor& x, double p, std::optional<int64_t> seed) {
-  TORCH_CHECK_VALUE(p >= 0 && p <= 1, "dropout: p must be in [0, 1], not ", p);
-  TORCH_CHECK_TYPE(x.is_floating_point(), "dropout: x must be floating point, not ", x.scalar_type());
-  const std::optional<Tensor> key = ops::dropout_seed(p, seed);
-  if (!key) return x;
-  return x * ops::dropout_mask(x.detach().reshape({-1}), 1, p, *key, x.scalar_type()).view_symint(x.sym_sizes());
-}
-
 }  // namespace
 
 Tensor ops::dropout_mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype) {
@@ -53,16 +44,21 @@ std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> s
   return at::randint(std::numeric_limits<int64_t>::max(), {}, integer);
 }
 
+// x m, m = 0 with probability p, else 1 / (1 - p).
+Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed) {
+  TORCH_CHECK_VALUE(p >= 0 && p <= 1, "dropout: p must be in [0, 1], not ", p);
+  TORCH_CHECK_TYPE(x.is_floating_point(), "dropout: x must be floating point, not ", x.scalar_type());
+  const std::optional<Tensor> key = ops::dropout_seed(p, seed);
+  if (!key) return x;
+  return x * ops::dropout_mask(x.detach().reshape({-1}), 1, p, *key, x.scalar_type()).view_symint(x.sym_sizes());
+}
+
 TORCH_LIBRARY_FRAGMENT(gossamer, m) {
   m.def("dropout_mask(Tensor indices, SymInt heads, float p, Tensor seed, ScalarType dtype) -> Tensor");
-  m.def("dropout(Tensor x, float p, int? seed) -> Tensor", dropped);
+  m.def("dropout(Tensor x, float p, int? seed) -> Tensor", dropout);
 }
 TORCH_LIBRARY_IMPL(gossamer, CompositeExplicitAutograd, m) {
   m.impl("dropout_mask", mask);
-}
-
-Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed) {
-  return dropped(x, p, seed);
 }
 
 }  // namespace gossamer
