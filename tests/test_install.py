@@ -23,7 +23,7 @@ assert A.grad.nnz == 10
 prefix = pathlib.Path(gs.cmake_prefix_path)
 assert (prefix / "lib/cmake/Gossamer/GossamerConfig.cmake").exists()
 assert (prefix / "include/gossamer/gossamer.h").exists()
-assert (prefix / "include/gossamer/spmm.h").exists()
+assert (prefix / "include/gossamer/kernels/spmm.h").exists()
 from gossamer import _programs
 from gossamer.__main__ import main
 place = pathlib.Path(gs.__file__).parent / "programs"

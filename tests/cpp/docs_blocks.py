@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
-CORE_HEADERS = {path.name for path in (ROOT / "include/gossamer").glob("*.h")}
 
 
 class Block(NamedTuple):
@@ -26,8 +25,8 @@ class Block(NamedTuple):
 
     @property
     def is_core(self) -> bool:
-        headers = re.findall(r"^#include <(\w+)/(\S+)>", self.text, re.MULTILINE)
-        return all(folder == "gossamer" and name in CORE_HEADERS for folder, name in headers)
+        folders = re.findall(r"^#include <(\S+)/[^/\s]+>", self.text, re.MULTILINE)
+        return all(folder == "gossamer/kernels" for folder in folders)
 
 
 def blocks(language: str) -> list[Block]:

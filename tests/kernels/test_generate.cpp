@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random graphs without torch: every pair at most once where promised, nothing outside, and the right numbers of them.
-#include <gossamer/generate.h>
+#include <gossamer/kernels/generate.h>
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // .npz files without torch and without Python: checksums, headers, and that the same arrays give the same bytes.
-#include <gossamer/npz.h>
+#include <gossamer/kernels/npz.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program that uses the kernels alone: no torch, no allocation but its own.
-#include <gossamer/spmm.h>
+#include <gossamer/kernels/spmm.h>
 
 #include <cstdio>
 

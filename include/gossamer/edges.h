@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a graph layer computes on: the pattern of its edges, with self-loops as the layer wants them.
+#pragma once
+#include <string>
+#include <tuple>
+
+#include <gossamer/attention.h>
+#include <gossamer/sparse_matrix.h>
+
+namespace gossamer {
+
+// none: the edges as they are. replace: self-loops go and every node gets one (GAT). remaining: a node keeps its last
+// self-loop, every other node gets one (GCN).
+enum class SelfLoops : int64_t { none = 0, replace = 1, remaining = 2 };
+
+namespace ops {
+
+// {indptr, indices, edge}: entry p is edge edge[p] of edge_index (2, E), or the loop that was added to node edge[p] -
+// E. shape: {destinations, sources}. Added loops: one for each node that is both.
+std::tuple<Tensor, Tensor, Tensor> edges(const Tensor& edge_index, at::IntArrayRef shape, int64_t self_loops);
+
+// Features of the added loops (n, D): a number or a tensor, or a reduction ("mean", "add", "mul", "min", "max") of the
+// features of the edges that point at the node, self-loops aside; 0 where there are none.
+Tensor loop_features(const Tensor& edge_index, const Tensor& edge_attr, int64_t n, const std::string& reduce);
+
+// D^-1/2 A D^-1/2 on the pattern, D the row sums; a row whose sum is 0 counts as 0.
+Tensor gcn_norm(TensorList pattern, const Tensor& weights, SymIntArrayRef shape);
+
+}  // namespace ops
+
+// A pattern, the edge that each of its entries is, and the number of edges that were given: entries from there on are
+// added loops.
+struct Edges {
+  Pattern pattern;
+  Tensor edge;
+  int64_t given;
+
+  // Features of the given edges (E, …) and of the loops (n, …), in the order of the pattern.
+  Tensor in_order(const Tensor& features, const Tensor& of_loops) const;
+};
+
+Edges edges(const Tensor& edge_index, Shape shape, SelfLoops loops);
+
+}  // namespace gossamer

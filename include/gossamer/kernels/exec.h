@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a kernel runs. A kernel takes its executor as the first argument and has no pool of its own.
+#pragma once
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+
+#include <gossamer/kernels/csr.h>
+#include <gossamer/kernels/half.h>
+
+namespace gossamer {
+
+// A host executor runs f(k) for k = 0 … n-1, in any order and possibly at once, and says on how many threads.
+template <class E>
+concept Host = requires(const E& exec, void (*f)(int64_t)) {
+  { exec.threads() } -> std::convertible_to<int64_t>;
+  exec.parallel_for(int64_t{}, f);
+};
+
+// The reference: everything in order, on the caller's thread.
+struct Serial {
+  int64_t threads() const { return 1; }
+  template <class F>
+  void parallel_for(int64_t n, const F& f) const {
+    for (int64_t k = 0; k < n; ++k) f(k);
+  }
+};
+
+// A CUDA stream (cudaStream_t, without CUDA's headers). Kernels that take it are declared beside their host twin,
+// weakly: src/cuda defines them, and a build without CUDA has none. cuda_linked is null there; ask it before calling
+// one.
+struct Cuda {
+  void* stream = nullptr;
+};
+[[gnu::weak]] void cuda_linked();
+
+// The first row whose predecessors hold at least `work`, a row costing its entries plus one: empty rows are not free.
+template <class I>
+GOSSAMER_HD int64_t row_at(const PatternView<I>& A, int64_t work) {
+  int64_t low = 0, high = A.rows;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (A.indptr[middle] + middle < work)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// Runs f(begin, end) over row ranges of equal work, one a thread: split by nonzeros, not by rows, because a few rows of
+// a power-law graph hold most of it. `cost` is the work of one entry; small matrices stay on the caller's thread. Rows
+// are never split, so a row is always summed by one thread in one order, whatever their number.
+template <Host E, class I, class F>
+void for_each_row_range(const E& exec, const PatternView<I>& A, int64_t cost, const F& f) {
+  constexpr int64_t worth_a_thread = 32768;
+  const int64_t work = A.nnz + A.rows;
+  const int64_t parts = std::clamp<int64_t>(work * cost / worth_a_thread, 1, std::max<int64_t>(exec.threads(), 1));
+  if (parts == 1) return f(int64_t{0}, A.rows);
+  exec.parallel_for(parts, [&](int64_t k) {
+    const int64_t begin = row_at(A, work * k / parts);
+    const int64_t end = k + 1 == parts ? A.rows : row_at(A, work * (k + 1) / parts);
+    f(begin, end);
+  });
+}
+
+}  // namespace gossamer

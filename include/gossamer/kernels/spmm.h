@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Y = A X for `heads` matrices A on one pattern, X dense.
+//
+//   Y[i, h, :] = Σ_p values[p, h] X[indices[p], h, :]        p over row i;  O(nnz · heads · width)
+//
+// A: rows × cols.  X: (cols, heads, width), rows `ldx` apart.  Y: (rows, heads, width), contiguous.
+// One thread owns one row of Y and adds in the order of p: bitwise the same for every thread count.
+#pragma once
+#include <bit>
+#include <vector>
+
+#include <gossamer/kernels/exec.h>
+#include <gossamer/kernels/simd.h>
+
+namespace gossamer::kernels {
+
+// y[i] = Σ_p values[p] x[indices[p]] for the rows begin … end - 1.
+template <bool permuted, class T, class I>
+void spmv_range(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, int64_t ldx, T* y) {
+  int64_t p = A.indptr[begin];
+  for (int64_t i = begin; i < end; ++i) {
+    Sum<T> sum = 0;
+    for (const int64_t stop = A.indptr[i + 1]; p < stop; ++p)
+      sum += static_cast<Sum<T>>(A.values[permuted ? A.perm[p] : p]) * static_cast<Sum<T>>(x[A.indices[p] * ldx]);
+    y[i] = static_cast<T>(sum);
+  }
+}
+
+// y += Aᵀ x for the rows begin … end - 1 of A.
+template <class T, class I>
+void spmv_scatter(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, int64_t ldx, T* y) {
+  int64_t p = A.indptr[begin];
+  for (int64_t i = begin; i < end; ++i) {
+    const T a = x[i * ldx];
+    for (const int64_t stop = A.indptr[i + 1]; p < stop; ++p) y[A.indices[p]] += A.values[p] * a;
+  }
+}
+
+// `vectors` registers of columns of one row of Y: Y[i, h, 0 : vectors · lanes]. X and y point at their first column.
+template <int lanes, int vectors, bool far, class T, class I>
+[[gnu::always_inline]] inline void spmm_tile(const Csr<T, I>& A, int64_t i, int64_t h, const T* X, int64_t ldx, T* y) {
+  constexpr int64_t ahead = 12, line = 64 / sizeof(T);  // entries to look ahead; columns in a cache line
+  Vec<Sum<T>, lanes> sum[vectors] = {}, x;
+  for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
+    if constexpr (far) {
+      const int64_t soon = std::min(p + ahead, A.nnz - 1);
+      const T* next = X + A.indices[soon] * ldx;
+      for (int64_t c = 0; c < vectors * lanes; c += line) __builtin_prefetch(next + c);
+      if (A.perm) __builtin_prefetch(A.values + A.perm[soon] * A.heads);
+    }
+    const Sum<T> a = A.values[(A.perm ? A.perm[p] : p) * A.heads + h];
+    const T* row = X + A.indices[p] * ldx;
+    for (int k = 0; k < vectors; ++k) {
+      load<lanes>(row + k * lanes, x);
+      sum[k] += a * x;
+    }
+  }
+  for (int k = 0; k < vectors; ++k) store<lanes>(sum[k], y + k * lanes);
+}
+
+// One row of Y for one head, at least `lanes` wide: the widest tiles first; a remainder is covered by a last tile that
+// overlaps its neighbour. Rows narrower than a register are less than two tiles wide.
+template <int lanes, bool narrow, bool far, class T, class I>
+[[gnu::always_inline]] inline void spmm_row(const Csr<T, I>& A, int64_t i, int64_t h, const T* X, int64_t ldx,
+                                            int64_t width, T* y) {
+  int64_t c = 0;
+  if constexpr (!narrow) {
+    for (; c + 8 * lanes <= width; c += 8 * lanes) spmm_tile<lanes, 8, far>(A, i, h, X + c, ldx, y + c);
+    if (c + 4 * lanes <= width) spmm_tile<lanes, 4, far>(A, i, h, X + c, ldx, y + c), c += 4 * lanes;
+    if (c + 2 * lanes <= width) spmm_tile<lanes, 2, far>(A, i, h, X + c, ldx, y + c), c += 2 * lanes;
+  }
+  if (c + lanes <= width) spmm_tile<lanes, 1, far>(A, i, h, X + c, ldx, y + c), c += lanes;
+  if (c < width) c = width - lanes, spmm_tile<lanes, 1, far>(A, i, h, X + c, ldx, y + c);
+}
+
+template <int bytes, bool far, class T, class I>
+[[gnu::always_inline]] inline void spmm_rows(const Csr<T, I>& A, int64_t begin, int64_t end, const T* X, int64_t ldx,
+                                             int64_t width, T* Y) {
+  constexpr int most = bytes / sizeof(Sum<T>);
+  with_lanes<most>(width, [&]<int lanes> {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t h = 0; h < A.heads; ++h)
+        spmm_row<lanes, (lanes < most), far>(A, i, h, X + h * width, ldx, width, Y + (i * A.heads + h) * width);
+  });
+}
+
+// On a CUDA device: pointers are the device's. Defined in src/cuda/spmm.cu.
+template <class T, class I>
+[[gnu::weak]] void spmm(Cuda, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y);
+
+template <Host E, class T, class I>
+void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y) {
+  const bool far = A.cols * ldx * static_cast<int64_t>(sizeof(T)) > near_bytes;
+  for_each_row_range(exec, A, A.heads * width, [&](int64_t begin, int64_t end) {
+    if (begin == end) return;
+    if (A.heads * width == 1)
+      return (A.perm ? spmv_range<true, T, I> : spmv_range<false, T, I>)(A, begin, end, X, ldx, Y);
+    simd([&]<int bytes> {
+      if (far)
+        spmm_rows<bytes, true>(A, begin, end, X, ldx, width, Y);
+      else
+        spmm_rows<bytes, false>(A, begin, end, X, ldx, width, Y);
+    });
+  });
+}
+
+// Into how many parts the rows of A are cut for spmv_transposed; 1: it is not worth it. It depends on A alone, and each
+// part beyond the first costs a vector of A.cols numbers.
+template <class T, class I>
+int64_t scatter_parts(const Csr<T, I>& A) {
+  const bool far = A.nnz * static_cast<int64_t>(sizeof(T)) > near_bytes;
+  const auto filled = static_cast<uint64_t>(A.nnz / (3 * std::max<int64_t>(A.cols, 1)));
+  return far ? std::clamp<int64_t>(static_cast<int64_t>(std::bit_floor(filled)), 1, 4) : 1;
+}
+
+// y = Aᵀ x for one matrix and one vector, without the transposed pattern: parts of A add what they have to a vector of
+// their own, and the vectors are added in order. A's values are read where they lie; through a permutation they would
+// cost a cache miss each. The parts are A's, not the threads', so the result is the same for every number of threads.
+template <Host E, class T, class I>
+void spmv_transposed(const E& exec, const Csr<T, I>& A, const T* x, int64_t ldx, T* y) {
+  const int64_t parts = scatter_parts(A), work = A.nnz + A.rows;
+  std::vector<T> sums((parts - 1) * A.cols);
+  exec.parallel_for(parts, [&](int64_t k) {
+    T* own = k == 0 ? y : sums.data() + (k - 1) * A.cols;
+    if (k == 0) std::fill(y, y + A.cols, T{0});
+    spmv_scatter(A, row_at(A, work * k / parts), k + 1 == parts ? A.rows : row_at(A, work * (k + 1) / parts), x, ldx,
+                 own);
+  });
+  const int64_t pieces = std::clamp<int64_t>(A.cols / 32768, 1, exec.threads());
+  exec.parallel_for(pieces, [&](int64_t n) {
+    for (int64_t k = 0; k + 1 < parts; ++k)
+      for (int64_t j = A.cols * n / pieces; j < A.cols * (n + 1) / pieces; ++j) y[j] += sums[k * A.cols + j];
+  });
+}
+
+}  // namespace gossamer::kernels

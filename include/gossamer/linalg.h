@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Solves with sparse matrices, differentiable in the matrix and in the right-hand side.
+#pragma once
+#include <c10/util/Exception.h>
+
+#include <string>
+#include <utility>
+
+#include <gossamer/sparse_matrix.h>
+
+namespace gossamer {
+
+// A matrix that cannot be solved with: no diagonal entry, a zero pivot, an empty row. Python sees it as
+// gs.SingularMatrixError, which is torch.linalg.LinAlgError.
+class SingularMatrixError : public c10::LinAlgError {
+  using c10::LinAlgError::LinAlgError;
+};
+
+namespace linalg {
+
+// x with L x = b, or Lᵀ x = b. Reads one triangle of L only, and not its diagonal if unit_diagonal.
+// b: (n,) or (n, k); with H matrices on one pattern (n, H) or (n, H, k).
+Tensor solve_triangular(const SparseMatrix& L, const Tensor& b, bool upper = false, bool unit_diagonal = false,
+                        bool transpose = false);
+
+// The factors of a square matrix: they serve any number of solves, their gradients, and the determinant. Copies share
+// them. The values of A must not be changed in place meanwhile.
+class Factor {
+ public:
+  Factor(SparseMatrix A, SparseMatrix real, Tensor handle);
+
+  const SparseMatrix& A() const { return A_; }
+  Tensor solve(const Tensor& b, bool transpose = false) const;  // x with A x = b, or Aᵀ x = b
+  Tensor logdet() const;                                        // log|det A|; () or (H,). Gradient: A⁻ᵀ on the pattern
+  std::pair<Tensor, Tensor> slogdet() const;                    // {sign of det A, log|det A|}
+  std::string engine() const;                                   // the library that made the factors
+
+ private:
+  SparseMatrix A_, real_;  // what was factored: A, or its real form
+  Tensor handle_;
+};
+
+// kind: "lu", "cholesky", or "auto". engine: "eigen", "cholmod", "umfpack", "pardiso", or "auto". See docs/linalg.md.
+// The analysis of the pattern is kept with it. Throws SingularMatrixError.
+Factor factorize(const SparseMatrix& A, const std::string& kind = "auto", const std::string& engine = "auto");
+
+// x with A x = b: factorize(A, kind, engine).solve(b).
+Tensor solve(const SparseMatrix& A, const Tensor& b, const std::string& kind = "auto",
+             const std::string& engine = "auto");
+
+}  // namespace linalg
+}  // namespace gossamer

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Graph layers as torch::nn modules, with the arguments and the parameter names of PyG's layers of these names.
+//
+//   gossamer::nn::GATConv conv(1433, 8, {.heads = 8, .dropout = 0.6});
+//   auto h = torch::elu(conv->forward(x, edge_index));
+//
+// Not part of gossamer.h: torch's modules take long to compile.
+#pragma once
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <gossamer/edges.h>
+
+namespace gossamer::nn {
+
+using Features = std::variant<Tensor, SparseMatrix>;   // (N, F); sparse features stay sparse
+using Adjacency = std::variant<Tensor, SparseMatrix>;  // edge_index (2, E), or A: row i holds the edges that point at i
+using Weighted = std::pair<Tensor, std::pair<Tensor, Tensor>>;  // out, (edge_index, weights of the edges)
+
+// x Wᵀ + b, for dense and sparse x.
+class LinearImpl : public torch::nn::Module {
+ public:
+  LinearImpl(int64_t in, int64_t out, bool bias = false);
+  void reset_parameters();
+  Tensor forward(const Features& x);
+  Tensor weight, bias;
+};
+TORCH_MODULE(Linear);
+
+// The edges of the graph a layer saw last: a repeated edge_index or matrix is not sorted again.
+class KeptEdges {
+ public:
+  const Edges& of(const Adjacency& adjacency, Shape shape, SelfLoops loops);
+
+ private:
+  Tensor seen_;
+  int64_t version_ = 0;
+  Shape shape_{};
+  std::optional<Edges> edges_;
+};
+
+struct GCNOptions {
+  bool improved = false, cached = false, normalize = true, bias = true;
+  std::optional<bool> add_self_loops = {};  // as normalize
+};
+
+class GCNConvImpl : public torch::nn::Module {
+ public:
+  GCNConvImpl(int64_t in_channels, int64_t out_channels, GCNOptions options = {});
+  void reset_parameters();
+  Tensor forward(const Features& x, const Adjacency& adjacency, const std::optional<Tensor>& edge_weight = {});
+
+  GCNOptions options;
+  Linear lin{nullptr};
+  Tensor bias;
+
+ private:
+  SparseMatrix matrix(int64_t n, const Adjacency& adjacency, std::optional<Tensor> edge_weight);
+  KeptEdges edges_;
+  std::optional<SparseMatrix> kept_;
+};
+TORCH_MODULE(GCNConv);
+
+struct AttentionConvOptions {
+  int64_t heads = 1;
+  bool concat = true;
+  double negative_slope = 0.2, dropout = 0;
+  bool add_self_loops = true;
+  std::optional<int64_t> edge_dim = {};
+  std::variant<std::string, double> fill_value = "mean";
+  bool bias = true, residual = false;
+  bool share_weights = false;  // GATv2 only
+};
+
+// What both attention layers share.
+class AttentionConvImpl : public torch::nn::Module {
+ public:
+  AttentionConvImpl(int64_t in_dst, int64_t out_channels, AttentionConvOptions options);
+
+  AttentionConvOptions options;
+  int64_t out_channels;
+  Linear lin_edge{nullptr}, res{nullptr};
+  Tensor bias;
+
+ protected:
+  Tensor by_heads(const Tensor& x) const { return x.view({-1, options.heads, out_channels}); }
+  std::optional<Tensor> edge_features(const Adjacency& adjacency, std::optional<Tensor> edge_attr, const Edges& edges);
+  AttentionOptions how() const;
+  Tensor finish(const Tensor& Z, const Features& x_dst);
+  SelfLoops loops() const { return options.add_self_loops ? SelfLoops::replace : SelfLoops::none; }
+  KeptEdges edges_;
+};
+
+class GATConvImpl : public AttentionConvImpl {
+ public:
+  GATConvImpl(int64_t in_channels, int64_t out_channels, AttentionConvOptions options = {});
+  GATConvImpl(std::pair<int64_t, int64_t> in_channels, int64_t out_channels, AttentionConvOptions options = {});
+  void reset_parameters();
+  Tensor forward(const Features& x, const Adjacency& adjacency, const std::optional<Tensor>& edge_attr = {});
+  Tensor forward(const std::pair<Features, Features>& x, const Adjacency& adjacency,
+                 const std::optional<Tensor>& edge_attr = {});
+  Weighted forward_with_weights(const std::pair<Features, Features>& x, const Adjacency& adjacency,
+                                const std::optional<Tensor>& edge_attr = {});
+
+  Linear lin{nullptr}, lin_src{nullptr}, lin_dst{nullptr};
+  Tensor att_src, att_dst, att_edge;
+
+ private:
+  struct Inputs;
+  Inputs inputs(const std::pair<Features, Features>& x, bool same, const Adjacency& adjacency,
+                const std::optional<Tensor>& edge_attr);
+};
+TORCH_MODULE(GATConv);
+
+class GATv2ConvImpl : public AttentionConvImpl {
+ public:
+  GATv2ConvImpl(int64_t in_channels, int64_t out_channels, AttentionConvOptions options = {});
+  GATv2ConvImpl(std::pair<int64_t, int64_t> in_channels, int64_t out_channels, AttentionConvOptions options = {});
+  void reset_parameters();
+  Tensor forward(const Features& x, const Adjacency& adjacency, const std::optional<Tensor>& edge_attr = {});
+  Tensor forward(const std::pair<Features, Features>& x, const Adjacency& adjacency,
+                 const std::optional<Tensor>& edge_attr = {});
+  Weighted forward_with_weights(const std::pair<Features, Features>& x, const Adjacency& adjacency,
+                                const std::optional<Tensor>& edge_attr = {});
+
+  Linear lin_l{nullptr}, lin_r{nullptr};
+  Tensor att;
+};
+TORCH_MODULE(GATv2Conv);
+
+}  // namespace gossamer::nn

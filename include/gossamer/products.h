@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sparse with sparse: products, sums, entrywise products.
+#pragma once
+#include <optional>
+
+#include <gossamer/ops.h>
+#include <gossamer/sparse_matrix.h>
+
+namespace gossamer {
+
+namespace ops {
+
+// Which operand of a sparse product is transposed: C = A B, A Bᵀ or Aᵀ B.
+enum ProductForm : int64_t { nn = 0, nt = 1, tn = 2 };
+
+// The values of the product on pattern C. Patterns as in ops.h; A must bring its transpose for tn, or it is built.
+Tensor spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
+              SymIntArrayRef shape_B, TensorList C, int64_t form);
+
+// {indptr, indices} of A B.
+std::tuple<Tensor, Tensor> spgemm_pattern(TensorList A, at::IntArrayRef shape_A, TensorList B, at::IntArrayRef shape_B);
+
+// Between the n entries of a whole and a part of them, entry q of the part being entry at[q] of the whole; `at`
+// ascends.
+Tensor pick(const Tensor& whole, const Tensor& at);                 // whole[at[q]]
+Tensor place(const Tensor& part, const Tensor& at, c10::SymInt n);  // part[q] at at[q], 0 elsewhere
+Tensor place_sum(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, c10::SymInt n);
+
+// Σ u v, and s u for a 0-dim s: their sums are bitwise the same for every thread count.
+Tensor dot(const Tensor& u, const Tensor& v);
+Tensor scale(const Tensor& u, const Tensor& s);
+
+// The union (or intersection) of two patterns of one shape:
+// {indptr, indices, at_A, at_B}, the maps from A and B into the union, or from the intersection into A and B.
+std::tuple<Tensor, Tensor, Tensor, Tensor> merge(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect);
+
+}  // namespace ops
+
+// A B, on its own pattern or only on the entries of `mask`.
+SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::optional<Pattern>& mask = {});
+
+// a b for any mix of dense and sparse.
+inline SparseMatrix matmul(const SparseMatrix& A, const SparseMatrix& B) {
+  return spgemm(A, B);
+}
+inline Tensor matmul(const SparseMatrix& A, const Tensor& X) {
+  return A.matmul(X);
+}
+inline Tensor matmul(const Tensor& X, const SparseMatrix& A) {
+  return A.rmatmul(X);
+}
+
+// αA + βB on the union of the patterns; α and β may be tensors that want a gradient.
+SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Tensor& alpha, const Tensor& beta);
+SparseMatrix operator+(const SparseMatrix& A, const SparseMatrix& B);
+SparseMatrix operator-(const SparseMatrix& A, const SparseMatrix& B);
+
+// The entrywise product, on the intersection of the patterns.
+SparseMatrix hadamard(const SparseMatrix& A, const SparseMatrix& B);
+inline SparseMatrix operator*(const SparseMatrix& A, const SparseMatrix& B) {
+  return hadamard(A, B);
+}
+
+}  // namespace gossamer

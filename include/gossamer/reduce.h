@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Numbers that sum up a matrix: of each column (dim 0), of each row (dim 1), of all of it (no dim). With heads, one a
+// head.
+#pragma once
+#include <optional>
+
+#include <gossamer/sparse_matrix.h>
+
+namespace gossamer {
+
+namespace ops {
+
+// The softmax of each row over its stored entries.
+Tensor row_softmax(TensorList pattern, const Tensor& values, SymIntArrayRef shape);
+
+// (rows, [H]) int64: the position of the largest number of each row, nnz where that is a zero that is not stored.
+Tensor row_argmax(const Tensor& indptr, const Tensor& values, c10::SymInt cols);
+
+// Σ_j A[i, j] as (rows, [H]); and the other way, d[i] (or d[j] if cols) at each entry (i, j).
+Tensor row_sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape);
+Tensor spread(TensorList pattern, const Tensor& d, SymIntArrayRef shape, bool cols);
+
+// diag(d) A, or A diag(d) if cols: d is (n,), or (n, H), one vector a head.
+Tensor scale_axis(TensorList pattern, const Tensor& values, const Tensor& d, SymIntArrayRef shape, bool cols);
+
+Tensor sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim);
+Tensor mean(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim);
+Tensor amax(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim);
+
+// |A - B| <= atol + rtol |B| everywhere, entries that are not stored being zeros.
+bool allclose(TensorList A, const Tensor& values_A, TensorList B, const Tensor& values_B, at::IntArrayRef shape,
+              double rtol, double atol, bool equal_nan);
+
+}  // namespace ops
+
+Tensor sum(const SparseMatrix& A, std::optional<int64_t> dim = {});
+Tensor mean(const SparseMatrix& A, std::optional<int64_t> dim = {});
+Tensor amax(const SparseMatrix& A, std::optional<int64_t> dim = {});  // entries that are not stored count as zeros
+Tensor norm(const SparseMatrix& A);                                   // Frobenius
+SparseMatrix row_softmax(const SparseMatrix& A);
+bool allclose(const SparseMatrix& A, const SparseMatrix& B, double rtol = 1e-5, double atol = 1e-8,
+              bool equal_nan = false);
+
+}  // namespace gossamer

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A sparse matrix: a frozen pattern and a tensor of values on it. Only the values are differentiated.
+#pragma once
+#include <ATen/TensorIndexing.h>
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <gossamer/pattern.h>
+
+namespace gossamer {
+
+// values: (nnz,), or (nnz, H) for H matrices on one pattern.
+class SparseMatrix {
+ public:
+  SparseMatrix(Pattern pattern, Tensor values);
+  SparseMatrix(Tensor indptr, Tensor indices, Tensor values, Shape shape, bool check = true);
+
+  const Pattern& pattern() const { return pattern_; }
+  const Tensor& values() const { return values_; }
+  const Shape& shape() const { return pattern_.shape(); }
+  int64_t rows() const { return pattern_.rows(); }
+  int64_t cols() const { return pattern_.cols(); }
+  int64_t nnz() const { return pattern_.nnz(); }
+  at::ScalarType dtype() const { return values_.scalar_type(); }
+  at::Device device() const { return values_.device(); }
+
+  bool requires_grad() const { return values_.requires_grad(); }
+  SparseMatrix& requires_grad_(bool on = true);
+  std::optional<SparseMatrix> grad() const;  // on the same pattern; empty before a backward
+  SparseMatrix detach() const { return with_values(values_.detach()); }
+
+  SparseMatrix with_values(Tensor values) const { return SparseMatrix(pattern_, std::move(values)); }
+  SparseMatrix T() const;
+  SparseMatrix to(at::Device device) const;
+  SparseMatrix to(at::ScalarType dtype) const { return with_values(values_.to(dtype)); }
+  Tensor to_dense() const;
+  Tensor to_torch() const;  // a torch CSR tensor that shares the arrays
+  std::string repr() const;
+
+  Tensor matmul(const Tensor& X) const;                // A X
+  Tensor rmatmul(const Tensor& X) const;               // X A
+  SparseMatrix matmul(const SparseMatrix& B) const;    // A B
+  SparseMatrix hadamard(const SparseMatrix& B) const;  // A ∘ B, as A * B
+
+  // The functions of structure.h, reduce.h and elementwise.h as methods, for those who look here first.
+  Tensor diagonal(int64_t k = 0) const;
+  Tensor trace() const;
+  SparseMatrix tril(int64_t k = 0) const;
+  SparseMatrix triu(int64_t k = 0) const;
+  Tensor sum(std::optional<int64_t> dim = {}) const;
+  Tensor mean(std::optional<int64_t> dim = {}) const;
+  Tensor amax(std::optional<int64_t> dim = {}) const;
+  Tensor norm() const;
+  SparseMatrix row_softmax() const;
+  SparseMatrix abs() const;
+  SparseMatrix pow(double p) const;
+  SparseMatrix scale_rows(const Tensor& d) const;
+  SparseMatrix scale_cols(const Tensor& d) const;
+  SparseMatrix map(const std::function<Tensor(const Tensor&)>& f) const;
+
+  // A[i, j]; A[rows, cols] by index tensors or masks; A[a:b, c:d].
+  Tensor index(int64_t i, int64_t j) const;
+  SparseMatrix index(const std::optional<Tensor>& rows, const std::optional<Tensor>& cols = {}) const;
+  SparseMatrix index(const at::indexing::Slice& rows, const at::indexing::Slice& cols = {}) const;
+
+ private:
+  Pattern pattern_;
+  Tensor values_;
+};
+
+SparseMatrix from_coo(const Tensor& rows, const Tensor& cols, const Tensor& values, Shape shape);
+SparseMatrix from_dense(const Tensor& dense);
+SparseMatrix from_torch(const Tensor& A);
+// A[target, source] = value for each column (source, target) of edge_index: row i gathers from what points at i.
+SparseMatrix from_edge_index(const Tensor& edge_index, std::optional<Tensor> values = {},
+                             std::optional<int64_t> num_nodes = {});
+SparseMatrix eye(int64_t n, std::optional<int64_t> cols = {}, at::TensorOptions options = {});
+SparseMatrix poisson(at::IntArrayRef grid, at::TensorOptions options = {});
+SparseMatrix random(Shape shape, double density, std::optional<at::Generator> generator = {},
+                    at::TensorOptions options = {});
+
+// Y = A X, or Aᵀ X.
+Tensor spmm(const SparseMatrix& A, const Tensor& X, bool transpose = false);
+// (U Vᵀ) on the pattern.
+SparseMatrix sddmm(const Pattern& pattern, const Tensor& U, const Tensor& V);
+
+}  // namespace gossamer

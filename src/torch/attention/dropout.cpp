@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Dropout from a counter-based generator, see gossamer/dropout.h: the mask of attention weights where it is wanted as a
+// tensor, and dropout of any tensor.
+#include <ATen/ATen.h>
+#include <gossamer/kernels/online_softmax.h>
+#include <torch/library.h>
+
+#include "attention/attention.h"
+
+namespace gossamer {
+namespace {
+
+Tensor mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype) {
+  if (indices.is_meta()) return at::empty_symint({indices.sym_size(0), heads}, indices.options().dtype(dtype));
+  constexpr int64_t block = 16384, room = 16;  // numbers a thread takes at a time; at the end, for a whole register
+  const int64_t n = indices.size(0) * heads.expect_int(), blocks = (n + block - 1) / block;
+  const Dropout dropout(p, static_cast<uint64_t>(seed.item<int64_t>()));
+  const at::ScalarType sums = dtype == at::kDouble ? at::kDouble : at::kFloat;
+  const Tensor factors = at::empty({n + room}, at::TensorOptions().dtype(sums));
+  with_types("dropout_mask", sums, at::kInt, [&]<class S, class> {
+    S* m = mutable_ptr<S>(factors);
+    TorchThreads{}.parallel_for(blocks, [&](int64_t k) {
+      const int64_t first = k * block, size = std::min(block, n - first);
+      simd([&]<int bytes> {
+        if constexpr (std::is_same_v<S, Sum<S>>) kernels::drop<bytes / sizeof(S)>(dropout, first, size, m + first);
+      });
+    });
+  });
+  return factors.narrow(0, 0, n).view({-1, heads.expect_int()}).to(indices.device(), dtype);
+}
+
+}  // namespace
+
+Tensor ops::dropout_mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::dropout_mask", "").typed<decltype(dropout_mask)>();
+  return op.call(indices, std::move(heads), p, seed, dtype);
+}
+
+std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> seed) {
+  if (dropout == 0) return {};
+  const auto integer = at::TensorOptions().dtype(at::kLong);
+  if (seed) return at::full({}, *seed, integer);
+  return at::randint(std::numeric_limits<int64_t>::max(), {}, integer);
+}
+
+// x m, m = 0 with probability p, else 1 / (1 - p).
+Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed) {
+  TORCH_CHECK_VALUE(p >= 0 && p <= 1, "dropout: p must be in [0, 1], not ", p);
+  TORCH_CHECK_TYPE(x.is_floating_point(), "dropout: x must be floating point, not ", x.scalar_type());
+  const std::optional<Tensor> key = ops::dropout_seed(p, seed);
+  if (!key) return x;
+  return x * ops::dropout_mask(x.detach().reshape({-1}), 1, p, *key, x.scalar_type()).view_symint(x.sym_sizes());
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def("dropout_mask(Tensor indices, SymInt heads, float p, Tensor seed, ScalarType dtype) -> Tensor");
+  m.def("dropout(Tensor x, float p, int? seed) -> Tensor", dropout);
+}
+TORCH_LIBRARY_IMPL(gossamer, CompositeExplicitAutograd, m) {
+  m.impl("dropout_mask", mask);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/csr.h"
+
+#include <c10/util/Exception.h>
+
+#include <sstream>
+
+namespace gossamer {
+
+std::string shape_text(const Tensor& t) {
+  std::ostringstream text;
+  text << '(';
+  for (int64_t k = 0; k < t.dim(); ++k) text << (k ? ", " : "") << t.sym_size(k);
+  text << (t.dim() == 1 ? ",)" : ")");
+  return text.str();
+}
+
+namespace {
+
+void check_index(const char* op, const char* name, const Tensor& t, const Tensor& like) {
+  TORCH_CHECK_TYPE(t.scalar_type() == at::kInt || t.scalar_type() == at::kLong, op, ": ", name,
+                   " must be int32 or int64, not ", t.scalar_type());
+  TORCH_CHECK_TYPE(t.scalar_type() == like.scalar_type(), op, ": ", name, " is ", t.scalar_type(), " but indptr is ",
+                   like.scalar_type());
+  TORCH_CHECK_VALUE(t.dim() == 1, op, ": ", name, " must have one dimension, not shape ", shape_text(t));
+  TORCH_CHECK_VALUE(t.device() == like.device(), op, ": ", name, " is on ", t.device(), " but indptr is on ",
+                    like.device());
+}
+
+}  // namespace
+
+PatternTensors unpack(const char* op, TensorList pattern, SymIntArrayRef shape, bool t) {
+  TORCH_CHECK_VALUE(pattern.size() == 2 || pattern.size() == 5, op,
+                    ": a pattern is {indptr, indices} or these and the transpose's {indptr, indices, perm}, not ",
+                    pattern.size(), " tensors");
+  TORCH_CHECK_VALUE(shape.size() == 2, op, ": shape must be (rows, cols), not ", shape.size(), " numbers");
+  const Tensor &indptr = pattern[0], &indices = pattern[1];
+  check_index(op, "indptr", indptr, indptr);
+  check_index(op, "indices", indices, indptr);
+  TORCH_CHECK_VALUE(indptr.sym_size(0) == shape[0] + 1, op, ": indptr has ", indptr.sym_size(0),
+                    " entries but a matrix of ", shape[0], " rows needs ", shape[0] + 1);
+  if (!t) return {shape[0], shape[1], indptr.contiguous(), indices.contiguous(), {}};
+  if (pattern.size() == 2) {
+    const auto [indptr_t, indices_t, perm] = ops::transpose(indptr, indices, shape);
+    return {shape[1], shape[0], indptr_t, indices_t, perm};
+  }
+  check_index(op, "the transpose's indptr", pattern[2], indptr);
+  check_index(op, "the transpose's indices", pattern[3], indptr);
+  check_index(op, "the transpose's perm", pattern[4], indptr);
+  TORCH_CHECK_VALUE(pattern[2].sym_size(0) == shape[1] + 1 && pattern[3].sym_size(0) == indices.sym_size(0) &&
+                        pattern[4].sym_size(0) == indices.sym_size(0),
+                    op, ": the transpose in the pattern is of another matrix");
+  return {shape[1], shape[0], pattern[2].contiguous(), pattern[3].contiguous(), pattern[4].contiguous()};
+}
+
+void check_dense(const char* op, const char* name, const Tensor& dense, const PatternTensors& A, const SymInt& rows,
+                 const char* rows_of_A) {
+  TORCH_CHECK_TYPE(dense.is_floating_point() && dense.element_size() <= 8 && dense.element_size() >= 2, op, ": ", name,
+                   " must be float32, float64, bfloat16 or float16, not ", dense.scalar_type());
+  TORCH_CHECK_VALUE(dense.device() == A.indptr.device(), op, ": ", name, " is on ", dense.device(),
+                    " but the pattern is on ", A.indptr.device());
+  TORCH_CHECK_VALUE(dense.dim() >= 1 && dense.sym_size(0) == rows, op, ": ", name, " has ",
+                    dense.dim() ? dense.sym_size(0) : SymInt(0), " rows but A has ", rows, " ", rows_of_A);
+}
+
+void check_same_dtype(const char* op, const char* name, const Tensor& dense, const char* other_name,
+                      const Tensor& other) {
+  TORCH_CHECK_TYPE(dense.scalar_type() == other.scalar_type(), op, ": ", name, " is ", dense.scalar_type(), " but ",
+                   other_name, " is ", other.scalar_type());
+}
+
+Tensor with_compact_rows(const Tensor& X) {
+  int64_t step = 1;
+  for (int64_t k = X.dim() - 1; k > 0; --k) {
+    if (X.size(k) != 1 && X.stride(k) != step) return X.contiguous();
+    step *= X.size(k);
+  }
+  return X;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a list of tensors to the CSR view a kernel reads, and the O(1) checks every op makes on the way.
+// The O(nnz) structure was checked when the pattern was built.
+#pragma once
+#include <gossamer/kernels/csr.h>
+
+#include <initializer_list>
+#include <vector>
+
+#include <gossamer/ops.h>
+
+namespace gossamer {
+
+using at::Tensor;
+using at::TensorList;
+using c10::SymInt;
+using c10::SymIntArrayRef;
+
+template <class T>
+const T* ptr(const Tensor& t) {
+  return static_cast<const T*>(t.const_data_ptr());
+}
+template <class T>
+T* mutable_ptr(const Tensor& t) {
+  return static_cast<T*>(t.mutable_data_ptr());
+}
+
+// A pattern as an op received it; transposed, it reads A's values through perm.
+struct PatternTensors {
+  SymInt rows, cols;
+  Tensor indptr, indices, perm;
+
+  SymInt nnz() const { return indices.sym_size(0); }
+
+  template <class I>
+  PatternView<I> view() const {
+    return {indptr.size(0) - 1, cols.expect_int(), indices.size(0), ptr<I>(indptr), ptr<I>(indices)};
+  }
+  template <class T, class I>
+  Csr<T, I> view(const Tensor& values, int64_t heads) const {
+    return {view<I>(), ptr<T>(values), heads, perm.defined() ? ptr<I>(perm) : nullptr};
+  }
+};
+
+// Checks kinds, lengths and devices of the pattern; takes the transpose if t, building it if the list lacks it.
+PatternTensors unpack(const char* op, TensorList pattern, SymIntArrayRef shape, bool t);
+
+// `dense` must have the device of the pattern, a floating-point dtype, and `rows` rows.
+void check_dense(const char* op, const char* name, const Tensor& dense, const PatternTensors& A, const SymInt& rows,
+                 const char* rows_of_A);
+void check_same_dtype(const char* op, const char* name, const Tensor& dense, const char* other_name,
+                      const Tensor& other);
+
+// A kernel reads rows any distance apart, but each row in one piece: X itself if it is laid out so, else a copy.
+Tensor with_compact_rows(const Tensor& X);
+
+// For messages: "(5, 7)".
+std::string shape_text(const Tensor& t);
+
+}  // namespace gossamer

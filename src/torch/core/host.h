@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Symbolic work: integers only, on the host, once per pattern. A pattern on a device comes here and goes back.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/InferenceMode.h>
+
+#include <limits>
+
+#include "core/csr.h"
+#include "core/launch.h"
+
+namespace gossamer {
+
+// While it lives, results are ordinary tensors even in inference mode: they are kept with the pattern, and a later
+// training step saves them for its backward.
+struct KeptResults {
+  c10::InferenceMode ordinary{false};
+};
+
+// int64 if it must be or already was, else int32.
+inline at::ScalarType index_type(bool wide, std::initializer_list<int64_t> sizes) {
+  for (const int64_t size : sizes) wide = wide || size >= std::numeric_limits<int32_t>::max();
+  return wide ? at::kLong : at::kInt;
+}
+
+inline Tensor host_integers(int64_t count, at::ScalarType type = at::kLong) {
+  return at::empty({count}, at::TensorOptions().dtype(type));
+}
+
+// The pattern on the host, checked.
+inline PatternTensors host_pattern(const char* op, const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape) {
+  return unpack(op, {indptr.cpu(), indices.cpu()}, shape, /*t=*/false);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MatrixMarket files to tensors: one op, called by both front ends. What is wrong with the contents is thrown.
+#include <gossamer/io.h>
+
+#include <ATen/ATen.h>
+#include <gossamer/kernels/file.h>
+#include <gossamer/kernels/matrix_market_read.h>
+#include <gossamer/kernels/triplets.h>
+#include <torch/library.h>
+
+#include "core/csr.h"
+#include "core/launch.h"
+#include "files/mtx.h"
+
+namespace gossamer {
+namespace {
+
+namespace mm = matrix_market;
+using mm::Field;
+using mm::Format;
+using mm::Header;
+using mm::Symmetry;
+using Parts = std::vector<mm::Part>;
+
+// {indptr, indices, values} or {dense}; rows, cols; the system's error number or 0.
+using Contents = std::tuple<std::vector<Tensor>, int64_t, int64_t, int64_t>;
+
+constexpr const char* schema =
+    "read_mtx(str path, ScalarType? dtype) -> (Tensor[] parts, int rows, int cols, int error)";
+// Parsed as float only if float is wanted: by way of double, it could be rounded twice.
+at::ScalarType parsed_as(const std::string& path, Field field, std::optional<at::ScalarType> dtype) {
+  const auto native = field == Field::integer ? at::kLong : field == Field::complex ? at::kComplexDouble : at::kDouble;
+  if (!dtype) return native;
+  TORCH_CHECK_TYPE(at::canCast(native, *dtype), "read_mtx: ", path, " is ", mm::fields[static_cast<int>(field)],
+                   ", which does not fit ", *dtype);
+  if (native == at::kDouble && *dtype == at::kFloat) return at::kFloat;
+  return native == at::kComplexDouble && *dtype == at::kComplexFloat ? at::kComplexFloat : native;
+}
+
+// An indptr has an entry for every row, whether or not it has entries: a size line of a few bytes must not fill the
+// memory.
+void check_rows(const Header& h, size_t bytes) {
+  constexpr int64_t always = int64_t{1} << 27, rows_a_byte = 64;
+  if (h.rows <= always || h.rows / rows_a_byte <= static_cast<int64_t>(bytes)) return;
+  throw mm::Error(h.line - 1, std::to_string(h.rows) + " rows for " + std::to_string(h.entries) +
+                                  " entries are too many for a CSR matrix, which has an index for every row");
+}
+
+Tensor fresh(int64_t n, at::ScalarType type) {
+  Tensor t = at::empty({n}, type);
+  use_large_pages(t.mutable_data_ptr(), t.nbytes());
+  return t;
+}
+
+template <class T, class I>
+std::vector<Tensor> read_coordinates(const Header& h, const Parts& parts, at::ScalarType value, at::ScalarType index) {
+  const TorchThreads exec;
+  const int64_t m = h.rows, n = h.entries;
+  const Tensor rows = fresh(n, index), cols = fresh(n, index), given = fresh(n, value);
+  I *r = mutable_ptr<I>(rows), *c = mutable_ptr<I>(cols);
+  mm::read_coordinates(exec, h, parts, r, c, mutable_ptr<T>(given));
+
+  const auto assemble = [&](const auto& mirror) -> std::vector<Tensor> {
+    const int64_t total = kernels::triplets_total(n, r, c, mirror);
+    const Tensor indptr = fresh(m + 1, index);
+    I* p = mutable_ptr<I>(indptr);
+    const bool in_order = total == n && kernels::triplets_in_order(m, n, r, p);
+    const Tensor indices = in_order ? cols : fresh(total, index), values = in_order ? given : fresh(total, value);
+    I* i = mutable_ptr<I>(indices);
+    T* v = mutable_ptr<T>(values);
+    if (!in_order) kernels::triplets_by_row(exec, m, n, r, c, ptr<T>(given), mirror, p, i, v);
+    if (kernels::sort_columns(exec, m, p, i, v) == 0) return {indptr, indices, values};
+    const int64_t nnz = kernels::add_repeated(m, p, i, v);
+    return {indptr, indices.narrow(0, 0, nnz).clone(), values.narrow(0, 0, nnz).clone()};
+  };
+  if (h.symmetry == Symmetry::general) return assemble(kernels::NotMirrored{});
+  return assemble([&h](T value_) { return mm::mirrored(value_, h.symmetry); });
+}
+
+std::vector<Tensor> read_parts(const Header& h, const Parts& parts, at::ScalarType value) {
+  if (h.format == Format::array) {
+    Tensor dense = at::empty({h.rows, h.cols}, value);
+    with_value_type(value, [&]<class T> { mm::read_array(TorchThreads{}, h, parts, mutable_ptr<T>(dense)); });
+    return {dense};
+  }
+  constexpr int64_t limit = std::numeric_limits<int32_t>::max();
+  const auto index = h.rows < limit && h.cols < limit && h.entries < limit / 2 ? at::kInt : at::kLong;
+  return with_value_type(value, [&]<class T> {
+    return index == at::kInt ? read_coordinates<T, int32_t>(h, parts, value, index)
+                             : read_coordinates<T, int64_t>(h, parts, value, index);
+  });
+}
+
+Contents read(c10::string_view path_, std::optional<at::ScalarType> dtype) {
+  const std::string path(path_);
+  try {
+    const Text file = read_file(path, TorchThreads{});
+    const std::string_view text = file.view();
+    const Header h = mm::read_header(text);
+    const auto parsed = parsed_as(path, h.field, dtype);
+    const Parts parts = mm::split(TorchThreads{}, h, text.data() + text.size());
+    if (h.format == Format::coordinate) check_rows(h, text.size());
+    std::vector<Tensor> result = read_parts(h, parts, parsed);
+    if (dtype) result.back() = result.back().to(*dtype);
+    return {result, h.rows, h.cols, 0};
+  } catch (const mm::Error& error) {
+    TORCH_CHECK_VALUE(false, path, ":", error.line(), ": ", error.what());
+  } catch (const BadFile& error) {
+    TORCH_CHECK_VALUE(false, path, ": ", error.what());
+  } catch (const std::system_error& error) {
+    return {std::vector<Tensor>(), 0, 0, error.code().value()};
+  }
+}
+
+Contents call_read(const std::string& path, std::optional<at::ScalarType> dtype) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::read_mtx", "").typed<decltype(read)>();
+  auto contents = op.call(path, dtype);
+  check_system("read_mtx", path, std::get<3>(contents));
+  return contents;
+}
+
+}  // namespace
+
+SparseMatrix read_mtx(const std::string& path, std::optional<at::ScalarType> dtype) {
+  const auto [parts, rows, cols, error] = call_read(path, dtype);
+  TORCH_CHECK_VALUE(parts.size() == 3, path, " is an array file, a dense matrix: read_mtx_array reads it");
+  return SparseMatrix(parts[0], parts[1], parts[2], {rows, cols}, /*check=*/false);
+}
+
+Tensor read_mtx_array(const std::string& path, std::optional<at::ScalarType> dtype) {
+  const auto [parts, rows, cols, error] = call_read(path, dtype);
+  TORCH_CHECK_VALUE(parts.size() == 1, path, " is a coordinate file, a sparse matrix: read_mtx reads it");
+  return parts[0];
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def(schema, read);
+}
+
+}  // namespace gossamer

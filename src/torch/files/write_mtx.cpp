@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tensors to MatrixMarket files: one op, called by both front ends. Everything is checked before a file is touched.
+#include <ATen/ATen.h>
+#include <gossamer/kernels/file.h>
+#include <gossamer/kernels/matrix_market_write.h>
+#include <torch/library.h>
+
+#include <gossamer/io.h>
+#include "core/csr.h"
+#include "core/launch.h"
+#include "files/mtx.h"
+
+namespace gossamer {
+namespace {
+
+namespace mm = matrix_market;
+using mm::Field;
+using mm::Format;
+using mm::Header;
+using mm::Symmetry;
+using Write = std::function<void(AtomicFile&)>;
+
+// parts: {dense}, {indptr, indices, values}, or {indptr, indices} for a pattern without values.
+constexpr const char* schema =
+    "write_mtx(str path, Tensor[] parts, int[] shape, str comment, str symmetry) -> int error";
+
+// The values as they are written, and the field that says so.
+std::pair<Tensor, Field> writable(const Tensor& values) {
+  const Tensor v = values.detach().cpu().contiguous().resolve_conj().resolve_neg();
+  const auto type = v.scalar_type();
+  if (at::isIntegralType(type, /*includeBool=*/true) && !at::isBarebonesUnsignedType(type))
+    return {v.to(at::kLong), Field::integer};
+  if (type == at::kHalf || type == at::kBFloat16) return {v.to(at::kFloat), Field::real};
+  if (type == at::kFloat || type == at::kDouble) return {v, Field::real};
+  TORCH_CHECK_TYPE(type == at::kComplexFloat || type == at::kComplexDouble, "write_mtx: cannot write ", type);
+  return {v, Field::complex};
+}
+
+// Throws unless `values` equal those across the diagonal, exactly; NaN equals NaN.
+void check_symmetry(const Header& h, const Tensor& values, const Tensor& across, bool same_pattern) {
+  if (h.symmetry == Symmetry::general) return;
+  const auto name = mm::symmetries[static_cast<int>(h.symmetry)];
+  TORCH_CHECK_VALUE(h.rows == h.cols, "write_mtx: A is ", h.rows, " x ", h.cols, ", so it cannot be ", name);
+  TORCH_CHECK_VALUE(h.symmetry != Symmetry::hermitian || h.field == Field::complex,
+                    "write_mtx: hermitian is for complex values; write real ones as symmetric");
+  const Tensor wanted = h.symmetry == Symmetry::skew_symmetric ? across.neg()
+                        : h.symmetry == Symmetry::hermitian    ? across.conj().resolve_conj()
+                                                               : across;
+  TORCH_CHECK_VALUE(same_pattern && at::allclose(values, wanted, /*rtol=*/0, /*atol=*/0, /*equal_nan=*/true),
+                    "write_mtx: A is not ", name);
+}
+
+template <class T>
+void write_dense(AtomicFile& file, Header h, const Tensor& dense, const std::string& comment) {
+  h.entries = mm::array_entries(h);
+  file.write(mm::header_text(h, comment));
+  mm::write_array(TorchThreads{}, h.rows, h.cols, ptr<T>(dense), h.symmetry != Symmetry::general,
+                  h.symmetry == Symmetry::skew_symmetric, [&](std::string_view text) { file.write(text); });
+}
+
+template <class T, class I>
+void write_sparse(AtomicFile& file, Header h, const PatternView<I>& A, const Tensor& values,
+                  const std::string& comment) {
+  const bool half = h.symmetry != Symmetry::general;
+  h.entries = half ? mm::lower_entries(A) : A.nnz;
+  file.write(mm::header_text(h, comment));
+  const T* written = h.field == Field::pattern ? nullptr : ptr<T>(values);
+  mm::write_coordinates(TorchThreads{}, A, written, half, [&](std::string_view text) { file.write(text); });
+}
+
+Write dense_writer(Header h, const Tensor& given, const std::string& comment) {
+  Tensor dense;
+  std::tie(dense, h.field) = writable(given);
+  h.format = Format::array;
+  check_symmetry(h, dense, h.rows == h.cols ? dense.t() : dense, true);
+  return [=](AtomicFile& file) {
+    with_value_type(dense.scalar_type(), [&]<class T> { write_dense<T>(file, h, dense, comment); });
+  };
+}
+
+Write sparse_writer(Header h, TensorList parts, const std::string& comment) {
+  const std::array<SymInt, 2> shape = {h.rows, h.cols};
+  const PatternTensors A = unpack("write_mtx", {parts[0].cpu(), parts[1].cpu()}, shape, /*t=*/false);
+  const int64_t nnz = A.indices.size(0);
+  Tensor values;
+  if (parts.size() == 3) {
+    TORCH_CHECK_VALUE(parts[2].dim() == 1 && parts[2].size(0) == nnz, "write_mtx: a file holds one matrix of ", nnz,
+                      " values, but values has shape ", shape_text(parts[2]));
+    std::tie(values, h.field) = writable(parts[2]);
+  } else {
+    TORCH_CHECK_VALUE(h.symmetry <= Symmetry::symmetric, "write_mtx: a pattern has no values to negate or conjugate");
+    values = at::ones({nnz}, at::kDouble);
+    h.field = Field::pattern;
+  }
+  if (h.symmetry != Symmetry::general && h.rows == h.cols) {
+    const auto [indptr, indices, perm] = ops::transpose(A.indptr, A.indices, shape);
+    check_symmetry(h, values, values.index_select(0, perm), indptr.equal(A.indptr) && indices.equal(A.indices));
+  } else {
+    check_symmetry(h, values, values, true);
+  }
+  return [=](AtomicFile& file) {
+    with_value_type(values.scalar_type(), [&]<class T> {
+      with_index_type<T>(A.indptr.scalar_type(),
+                         [&]<class, class I> { write_sparse<T>(file, h, A.view<I>(), values, comment); });
+    });
+  };
+}
+
+Write writer(TensorList parts, at::IntArrayRef shape, const std::string& comment, const std::string& symmetry) {
+  const auto found = std::find(std::begin(mm::symmetries), std::end(mm::symmetries), symmetry);
+  TORCH_CHECK_VALUE(found != std::end(mm::symmetries),
+                    "write_mtx: symmetry must be general, symmetric, skew-symmetric or hermitian, not ", symmetry);
+  TORCH_CHECK_VALUE(shape.size() == 2, "write_mtx: wants a matrix, not ", shape.size(), " dimensions");
+  TORCH_CHECK_VALUE(parts.size() >= 1 && parts.size() <= 3, "write_mtx: wants {dense} or {indptr, indices, values}");
+  Header h;
+  h.symmetry = static_cast<Symmetry>(found - std::begin(mm::symmetries));
+  h.rows = shape[0];
+  h.cols = shape[1];
+  return parts.size() == 1 ? dense_writer(h, parts[0], comment) : sparse_writer(h, parts, comment);
+}
+
+int64_t write(c10::string_view path_, TensorList parts, at::IntArrayRef shape, c10::string_view comment,
+              c10::string_view symmetry) {
+  const std::string path(path_);
+  const auto body = writer(parts, shape, std::string(comment), std::string(symmetry));
+  try {
+    AtomicFile file(path);
+    body(file);
+    file.commit();
+    return 0;
+  } catch (const BadFile& error) {
+    TORCH_CHECK_VALUE(false, path, ": ", error.what());
+  } catch (const std::system_error& error) {
+    return error.code().value();
+  }
+}
+
+void call_write(const std::string& path, TensorList parts, at::IntArrayRef shape, const std::string& comment,
+                const std::string& symmetry) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::write_mtx", "").typed<decltype(write)>();
+  check_system("write_mtx", path, op.call(path, parts, shape, comment, symmetry));
+}
+
+}  // namespace
+
+void write_mtx(const std::string& path, const SparseMatrix& A, const std::string& comment,
+               const std::string& symmetry) {
+  call_write(path, {A.pattern().indptr(), A.pattern().indices(), A.values()}, A.shape(), comment, symmetry);
+}
+
+void write_mtx(const std::string& path, const Tensor& dense, const std::string& comment, const std::string& symmetry) {
+  call_write(path, {dense}, dense.sizes(), comment, symmetry);
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def(schema, write);
+}
+
+}  // namespace gossamer

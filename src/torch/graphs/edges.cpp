@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The pattern of a graph layer's edges, the features of its loops, and the normalisation of GCN. Integers and gathers:
+// every derivative is torch's own, or that of the ops that are called.
+#include <gossamer/edges.h>
+
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include <gossamer/reduce.h>
+#include "core/csr.h"
+#include "core/host.h"
+
+namespace gossamer {
+namespace {
+
+void check_edge_index(const char* op, const Tensor& edge_index) {
+  TORCH_CHECK_VALUE(edge_index.dim() == 2 && edge_index.size(0) == 2, op, ": edge_index must be (2, E), not ",
+                    shape_text(edge_index));
+  TORCH_CHECK_TYPE(at::isIntegralType(edge_index.scalar_type(), /*includeBool=*/false), op,
+                   ": edge_index must be integers, not ", edge_index.scalar_type());
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> ops::edges(const Tensor& edge_index, at::IntArrayRef shape, int64_t self_loops) {
+  const KeptResults kept;
+  check_edge_index("edges", edge_index);
+  TORCH_CHECK_VALUE(shape.size() == 2, "edges: shape must be (destinations, sources), not ", shape.size(), " numbers");
+  if (self_loops == static_cast<int64_t>(SelfLoops::none)) return graph(edge_index, shape);
+  const int64_t given = edge_index.size(1), n = std::min(shape[0], shape[1]);
+  const auto integers = at::TensorOptions().dtype(at::kLong).device(edge_index.device());
+  const Tensor all = edge_index.to(at::kLong), numbers = at::arange(given, integers), nodes = at::arange(n, integers);
+  const Tensor is_loop = all.select(0, 0).eq(all.select(0, 1)), others = is_loop.logical_not().nonzero().squeeze(1);
+  Tensor loops = nodes + given;
+  if (self_loops == static_cast<int64_t>(SelfLoops::remaining)) {
+    const Tensor own = is_loop.nonzero().squeeze(1), at = all.select(0, 0).index_select(0, own);
+    const Tensor last = at::full({n}, -1, integers).scatter_reduce(0, at, numbers.index_select(0, own), "amax");
+    loops = at::where(last.ge(0), last, loops);
+  }
+  const Tensor with_loops = at::cat({all.index_select(1, others), at::stack({nodes, nodes})}, 1);
+  const auto [indptr, indices, order] = graph(with_loops, shape);
+  return {indptr, indices, at::cat({others, loops}).index_select(0, order)};
+}
+
+Tensor ops::loop_features(const Tensor& edge_index, const Tensor& edge_attr, int64_t n, const std::string& reduce) {
+  const std::string known = reduce == "add"                      ? "sum"
+                            : reduce == "mul"                    ? "prod"
+                            : reduce == "min" || reduce == "max" ? "a" + reduce
+                                                                 : reduce;
+  TORCH_CHECK_VALUE(known == "sum" || known == "mean" || known == "prod" || known == "amin" || known == "amax",
+                    "loop_features: fill_value must be a number, a tensor, 'add', 'mean', 'mul', 'min' or 'max', not '",
+                    reduce, "'");
+  const Tensor others = edge_index.select(0, 0).ne(edge_index.select(0, 1)).nonzero().squeeze(1);
+  const Tensor features = edge_attr.index_select(0, others);
+  Tensor to = edge_index.select(0, 1).index_select(0, others).to(at::kLong);
+  for (int64_t k = 1; k < edge_attr.dim(); ++k) to = to.unsqueeze(-1);
+  auto size = edge_attr.sizes().vec();
+  size[0] = n;
+  return at::zeros(size, edge_attr.options())
+      .scatter_reduce(0, to.expand_as(features), features, known, /*include_self=*/false);
+}
+
+Tensor ops::gcn_norm(TensorList pattern, const Tensor& weights, SymIntArrayRef shape) {
+  const Tensor root = row_sum(pattern, weights, shape).pow(-0.5);
+  const Tensor d = root.masked_fill(root.isinf(), 0);
+  return scale_axis(pattern, scale_axis(pattern, weights, d, shape, /*cols=*/false), d, shape, /*cols=*/true);
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def("edges(Tensor edge_index, int[] shape, int self_loops) -> (Tensor indptr, Tensor indices, Tensor edge)",
+        ops::edges);
+  m.def("loop_features(Tensor edge_index, Tensor edge_attr, int n, str reduce) -> Tensor", ops::loop_features);
+  m.def("gcn_norm(Tensor[] pattern, Tensor weights, SymInt[] shape) -> Tensor", ops::gcn_norm);
+}
+
+Edges edges(const Tensor& edge_index, Shape shape, SelfLoops loops) {
+  const auto [indptr, indices, edge] = ops::edges(edge_index, shape, static_cast<int64_t>(loops));
+  return {Pattern(indptr, indices, shape, /*check=*/false), edge, edge_index.size(1)};
+}
+
+Tensor Edges::in_order(const Tensor& features, const Tensor& of_loops) const {
+  return at::cat({features, of_loops}).index_select(0, edge);
+}
+
+}  // namespace gossamer

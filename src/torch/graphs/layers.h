@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Small things the layers share.
+#pragma once
+#include <gossamer/nn.h>
+
+namespace gossamer::nn {
+
+void glorot(const Tensor& weight);  // uniform in ±√(6 / (fan_in + fan_out)), the last two sizes
+int64_t rows_of(const Features& x);
+Tensor edge_index_of(const Adjacency& adjacency);
+
+// edge_index and weights in the order of the given edges, added loops at the end.
+std::pair<Tensor, Tensor> as_given(const Edges& edges, const Tensor& weights);
+
+}  // namespace gossamer::nn

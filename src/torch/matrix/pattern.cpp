@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gossamer/pattern.h>
+
+#include <ATen/ops/equal.h>
+
+#include <map>
+#include <mutex>
+
+#include <gossamer/products.h>
+
+namespace gossamer {
+
+struct Pattern::State {
+  Tensor indptr, indices;
+  Shape shape;
+  std::once_flag transposed;
+  Tensor indptr_t, indices_t, perm_t;
+  std::weak_ptr<State> transpose_of;
+
+  // What was derived, by name and, if it took a second pattern, by that one's address: it counts while that one lives.
+  struct Kept {
+    std::weak_ptr<State> other;
+    std::any what;
+  };
+  std::recursive_mutex mutex;
+  std::map<std::pair<std::string, const State*>, Kept> kept;
+
+  void transpose() {
+    std::call_once(transposed, [this] {
+      const std::array<c10::SymInt, 2> size = {shape[0], shape[1]};
+      std::tie(indptr_t, indices_t, perm_t) = ops::transpose(indptr, indices, size);
+    });
+  }
+};
+
+Pattern::Pattern(Tensor indptr, Tensor indices, Shape shape, bool check) : state_(std::make_shared<State>()) {
+  if (check) ops::check_pattern(indptr, indices, shape);
+  state_->indptr = std::move(indptr);
+  state_->indices = std::move(indices);
+  state_->shape = shape;
+}
+
+const Tensor& Pattern::indptr() const {
+  return state_->indptr;
+}
+const Tensor& Pattern::indices() const {
+  return state_->indices;
+}
+const Shape& Pattern::shape() const {
+  return state_->shape;
+}
+
+Tensor Pattern::row_indices() const {
+  return ops::row_indices(indptr(), indices());
+}
+
+Pattern Pattern::T() const {
+  if (auto original = state_->transpose_of.lock()) return Pattern(std::move(original));
+  return keep<Pattern>("T", [this] {
+    state_->transpose();
+    Pattern T(state_->indptr_t, state_->indices_t, {cols(), rows()}, /*check=*/false);
+    T.state_->transpose_of = state_;
+    return T;
+  });
+}
+
+Tensor Pattern::transpose_perm() const {
+  state_->transpose();
+  return state_->perm_t;
+}
+
+std::vector<Tensor> Pattern::levels(bool upper) const {
+  return keep<std::vector<Tensor>>(upper ? "upper levels" : "lower levels", [&] {
+    const auto [level_ptr, order] = ops::levels(indptr(), indices(), sym_shape(), upper);
+    return std::vector<Tensor>{level_ptr, order};
+  });
+}
+
+Pattern Pattern::to(at::Device device) const {
+  if (device == this->device()) return *this;
+  return Pattern(indptr().to(device), indices().to(device), shape(), /*check=*/false);
+}
+
+Pattern Pattern::product(const Pattern& other) const {
+  const auto derive = [&]() -> std::any {
+    const auto [indptr, indices] = ops::spgemm_pattern(tensors(), shape(), other.tensors(), other.shape());
+    return Pattern(indptr, indices, {rows(), other.cols()}, /*check=*/false);
+  };
+  return std::any_cast<Pattern>(kept("product", other.state_, derive));
+}
+
+Pattern::Merged Pattern::merge(const Pattern& other, bool intersect) const {
+  const auto derive = [&]() -> std::any {
+    const auto [indptr, indices, at_A, at_B] = ops::merge(tensors(), other.tensors(), shape(), intersect);
+    const bool same = indices.size(0) == nnz();  // as many entries as here: these. But a pattern must not keep itself
+    return Merged{Pattern(same ? this->indptr() : indptr, same ? this->indices() : indices, shape(), /*check=*/false),
+                  at_A, at_B};
+  };
+  return std::any_cast<Merged>(kept(intersect ? "intersection" : "union", other.state_, derive));
+}
+
+bool Pattern::equals(const Pattern& other) const {
+  const auto compare = [&]() -> std::any {
+    return shape() == other.shape() && indptr().scalar_type() == other.indptr().scalar_type() &&
+           device() == other.device() && at::equal(indptr(), other.indptr()) && at::equal(indices(), other.indices());
+  };
+  return same_as(other) || std::any_cast<bool>(kept("equal", other.state_, compare));
+}
+
+std::vector<Tensor> Pattern::tensors(bool with_transpose) const {
+  if (with_transpose) state_->transpose();
+  if (!state_->perm_t.defined()) return {state_->indptr, state_->indices};
+  return {state_->indptr, state_->indices, state_->indptr_t, state_->indices_t, state_->perm_t};
+}
+
+std::any Pattern::kept(const std::string& name, const std::shared_ptr<State>& other,
+                       const std::function<std::any()>& make) const {
+  const std::lock_guard lock(state_->mutex);
+  auto& all = state_->kept;
+  std::erase_if(all, [](const auto& item) { return item.first.second && item.second.other.expired(); });
+  const std::pair<std::string, const State*> key{name, other.get()};
+  const auto found = all.find(key);
+  return found != all.end() ? found->second.what : all.emplace(key, State::Kept{other, make()}).first->second.what;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// P = the softmax of each row of A over its stored entries.        dA = P ∘ (G − rowsum(P ∘ G))
+//
+// The Jacobian of a row is diag(p) − p pᵀ: symmetric, so forward mode is the same expression.
+#include <gossamer/kernels/softmax.h>
+
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include <gossamer/reduce.h>
+#include "core/batch.h"
+#include "core/csr.h"
+#include "core/differentiable.h"
+#include "core/launch.h"
+
+namespace gossamer {
+namespace {
+
+Tensor forward(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  const PatternTensors A = unpack("row_softmax", pattern, shape, /*t=*/false);
+  check_dense("row_softmax", "values", values, A, A.nnz(), "entries");
+  TORCH_CHECK_VALUE(values.dim() <= 2, "row_softmax: values must be (nnz,) or (nnz, H), not ", shape_text(values));
+  const Tensor P = at::empty_symint(values.sym_sizes(), values.options());
+  launch("row_softmax", values, A.indptr, [&]<class T, class I>(auto exec) {
+    const Tensor v = values.contiguous();
+    kernels::row_softmax(exec, A.view<T, I>(v, values.dim() == 2 ? values.size(1) : 1), mutable_ptr<T>(P));
+  });
+  return P;
+}
+
+Tensor jacobian_times(TensorList pattern, const Tensor& P, const Tensor& G, SymIntArrayRef shape) {
+  const Tensor PG = P * G;
+  return PG - P * ops::spread(pattern, ops::row_sum(pattern, PG, shape), shape, /*cols=*/false);
+}
+
+Tensor autograd(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  return differentiable(
+      "row_softmax", {values}, [&](const variable_list& in) { return ops::row_softmax(pattern, in[0], shape); },
+      [A = pattern.vec(), S = shape.vec()](const Tensor& G, const variable_list&, const Tensor& P, const Wanted&) {
+        return variable_list{jacobian_times(A, P, G, S)};
+      },
+      [&](const variable_list&, const variable_list& moving, const Tensor& P) {
+        return jacobian_times(pattern, P, moving[0], shape);
+      });
+}
+
+// A batch is more heads.
+Tensor batched(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  const Batch batch("row_softmax", pattern, {values});
+  const Tensor v = batch.at(values, 1);
+  if (values.dim() == 1) return batch.wrap(ops::row_softmax(pattern, v, shape), 1);
+  const Tensor P = ops::row_softmax(pattern, v.flatten(1), shape);
+  return batch.wrap(unfold_dim(P, 1, {batch.size(), values.sym_size(1)}), 1);
+}
+
+}  // namespace
+
+Tensor ops::row_softmax(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::row_softmax", "").typed<decltype(row_softmax)>();
+  return op.call(pattern, values, shape);
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def("row_softmax(Tensor[] pattern, Tensor values, SymInt[] shape) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
+  m.impl("row_softmax", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
+  m.impl("row_softmax", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
+  m.impl("row_softmax", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
+  m.impl("row_softmax", autograd);
+}
+TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
+  m.impl("row_softmax", batched);
+}
+
+}  // namespace gossamer

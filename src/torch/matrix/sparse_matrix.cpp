@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gossamer/sparse_matrix.h>
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "core/csr.h"
+
+namespace gossamer {
+
+SparseMatrix::SparseMatrix(Pattern pattern, Tensor values) : pattern_(std::move(pattern)), values_(std::move(values)) {
+  TORCH_CHECK_VALUE(values_.dim() >= 1 && values_.dim() <= 2 && values_.size(0) == nnz(),
+                    "SparseMatrix: values has shape ", shape_text(values_), " but the pattern has ", nnz(), " entries");
+  TORCH_CHECK_VALUE(values_.device() == pattern_.device(), "SparseMatrix: values are on ", values_.device(),
+                    " but the pattern is on ", pattern_.device());
+}
+
+SparseMatrix::SparseMatrix(Tensor indptr, Tensor indices, Tensor values, Shape shape, bool check)
+    : SparseMatrix(Pattern(std::move(indptr), std::move(indices), shape, check), std::move(values)) {}
+
+SparseMatrix& SparseMatrix::requires_grad_(bool on) {
+  values_.requires_grad_(on);
+  return *this;
+}
+
+std::optional<SparseMatrix> SparseMatrix::grad() const {
+  if (!values_.grad().defined()) return std::nullopt;
+  return with_values(values_.grad());
+}
+
+SparseMatrix SparseMatrix::T() const {
+  return SparseMatrix(pattern_.T(), values_.index_select(0, pattern_.transpose_perm()));
+}
+
+SparseMatrix SparseMatrix::to(at::Device device) const {
+  return SparseMatrix(pattern_.to(device), values_.to(device));
+}
+
+Tensor SparseMatrix::to_dense() const {
+  return ops::to_dense(pattern_.indptr(), pattern_.indices(), values_, shape());
+}
+
+Tensor SparseMatrix::to_torch() const {
+  TORCH_CHECK_VALUE(values_.dim() == 1, "to_torch: values must be (nnz,), not ", shape_text(values_));
+  return at::_sparse_csr_tensor_unsafe(pattern_.indptr(), pattern_.indices(), values_, shape(),
+                                       values_.options().layout(at::kSparseCsr));
+}
+
+std::string SparseMatrix::repr() const {
+  std::ostringstream text;
+  text << "SparseMatrix(" << rows() << " x " << cols() << ", nnz=" << nnz() << ", " << dtype() << ", " << device()
+       << ")";
+  return text.str();
+}
+
+Tensor SparseMatrix::matmul(const Tensor& X) const {
+  return spmm(*this, X);
+}
+
+Tensor SparseMatrix::rmatmul(const Tensor& X) const {
+  TORCH_CHECK_VALUE(X.dim() >= 1 && X.dim() <= 2 && values_.dim() == 1,
+                    "matmul: X A wants X of shape (n,) or (k, n), not ", shape_text(X));
+  return X.dim() == 1 ? spmm(*this, X, /*transpose=*/true) : spmm(*this, X.t(), /*transpose=*/true).t();
+}
+
+namespace {
+SparseMatrix assemble(const ops::Parts& parts, Shape shape, bool check = false) {
+  const auto& [indptr, indices, values] = parts;
+  return SparseMatrix(indptr, indices, values, shape, check);
+}
+
+SparseMatrix square(const ops::Parts& parts) {
+  const int64_t n = std::get<0>(parts).size(0) - 1;
+  return assemble(parts, {n, n});
+}
+}  // namespace
+
+SparseMatrix from_coo(const Tensor& rows, const Tensor& cols, const Tensor& values, Shape shape) {
+  return assemble(ops::from_coo(rows, cols, values, shape), shape);
+}
+
+SparseMatrix from_dense(const Tensor& dense) {
+  const auto parts = ops::from_dense(dense);
+  return assemble(parts, {dense.size(0), dense.size(1)});
+}
+
+SparseMatrix from_torch(const Tensor& A) {
+  const auto parts = ops::from_torch(A);
+  return assemble(parts, {A.size(0), A.size(1)}, /*check=*/true);  // torch need not have checked
+}
+
+SparseMatrix from_edge_index(const Tensor& edge_index, std::optional<Tensor> values, std::optional<int64_t> num_nodes) {
+  return square(ops::from_edge_index(edge_index, values, num_nodes));
+}
+
+SparseMatrix eye(int64_t n, std::optional<int64_t> cols, at::TensorOptions options) {
+  const auto parts = ops::eye(n, cols.value_or(n), c10::typeMetaToScalarType(options.dtype()), options.device());
+  return assemble(parts, {n, cols.value_or(n)});
+}
+
+SparseMatrix poisson(at::IntArrayRef grid, at::TensorOptions options) {
+  return square(ops::poisson(grid, c10::typeMetaToScalarType(options.dtype()), options.device()));
+}
+
+SparseMatrix random(Shape shape, double density, std::optional<at::Generator> generator, at::TensorOptions options) {
+  TORCH_CHECK_VALUE(density >= 0 && density <= 1, "random: density must be in [0, 1], not ", density);
+  const auto nnz = std::llround(density * static_cast<double>(shape[0]) * static_cast<double>(shape[1]));
+  const auto parts = ops::random(shape, nnz, std::move(generator), c10::typeMetaToScalarType(options.dtype()));
+  return assemble(parts, shape).to(options.device());
+}
+
+Tensor spmm(const SparseMatrix& A, const Tensor& X, bool transpose) {
+  const bool differentiates_X = c10::GradMode::is_enabled() && X.requires_grad();
+  return ops::spmm(A.pattern().tensors(transpose || differentiates_X), A.values(), X, A.pattern().sym_shape(),
+                   transpose);
+}
+
+SparseMatrix sddmm(const Pattern& pattern, const Tensor& U, const Tensor& V) {
+  const bool differentiates_V = c10::GradMode::is_enabled() && V.requires_grad();
+  return SparseMatrix(pattern, ops::sddmm(pattern.tensors(differentiates_V), U, V, pattern.sym_shape()));
+}
+
+}  // namespace gossamer

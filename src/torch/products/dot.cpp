@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two ops that differentiate into each other, and whose sums do not depend on the number of threads:
+//   dot(u, v) = Σ u v        du = scale(v, g)        dv = scale(u, g)
+//   scale(u, s) = s u        du = scale(g, s)        ds = dot(g, u)
+#include <gossamer/kernels/dot.h>
+
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include <gossamer/products.h>
+#include "core/batch.h"
+#include "core/csr.h"
+#include "core/differentiable.h"
+#include "core/launch.h"
+
+namespace gossamer {
+namespace {
+
+Tensor dot_forward(const Tensor& u, const Tensor& v) {
+  TORCH_CHECK_VALUE(u.sym_sizes() == v.sym_sizes(), "dot: u has shape ", shape_text(u), " but v has ", shape_text(v));
+  check_same_dtype("dot", "v", v, "u", u);
+  if (u.is_cuda()) return u.mul(v).sum();
+  const Tensor out = at::empty({}, u.options());
+  if (u.is_meta()) return out;
+  const Tensor in_u = u.contiguous(), in_v = v.contiguous();
+  with_types("dot", u.scalar_type(), at::kInt, [&]<class T, class> {
+    *mutable_ptr<T>(out) = static_cast<T>(kernels::dot(TorchThreads{}, in_u.numel(), ptr<T>(in_u), ptr<T>(in_v)));
+  });
+  return out;
+}
+
+Tensor scale_forward(const Tensor& u, const Tensor& s) {
+  TORCH_CHECK_VALUE(s.dim() == 0, "scale: the factor must be a number or a 0-dim tensor, not shape ", shape_text(s));
+  check_same_dtype("scale", "the factor", s, "the matrix", u);
+  return u.mul(s);
+}
+
+Tensor dot_autograd(const Tensor& u, const Tensor& v) {
+  return differentiable(
+      "dot", {u, v}, [](const variable_list& in) { return ops::dot(in[0], in[1]); },
+      [](const Tensor& G, const variable_list& in, const Tensor&, const Wanted& wanted) {
+        variable_list grads(2);
+        if (wanted[0]) grads[0] = ops::scale(in[1], G);
+        if (wanted[1]) grads[1] = ops::scale(in[0], G);
+        return grads;
+      });
+}
+
+Tensor scale_autograd(const Tensor& u, const Tensor& s) {
+  return differentiable(
+      "scale", {u, s}, [](const variable_list& in) { return ops::scale(in[0], in[1]); },
+      [](const Tensor& G, const variable_list& in, const Tensor&, const Wanted& wanted) {
+        variable_list grads(2);
+        if (wanted[0]) grads[0] = ops::scale(G, in[1]);
+        if (wanted[1]) grads[1] = ops::dot(G, in[0]);
+        return grads;
+      });
+}
+
+// One after the other: a batch of sums is small.
+template <Tensor (*op)(const Tensor&, const Tensor&)>
+Tensor batched(const Tensor& u, const Tensor& v) {
+  const Batch batch("dot", {}, {u, v});
+  const Tensor us = batch.at(u, 0), vs = batch.at(v, 0);
+  std::vector<Tensor> results;
+  for (int64_t k = 0; k < us.size(0); ++k) results.push_back(op(us.select(0, k), vs.select(0, k)));
+  return batch.wrap(at::stack(results), 0);
+}
+
+}  // namespace
+
+Tensor ops::dot(const Tensor& u, const Tensor& v) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::dot", "").typed<decltype(dot)>();
+  return op.call(u, v);
+}
+
+Tensor ops::scale(const Tensor& u, const Tensor& s) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::scale", "").typed<decltype(scale)>();
+  return op.call(u, s);
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def("dot(Tensor u, Tensor v) -> Tensor");
+  m.def("scale(Tensor u, Tensor s) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(gossamer, CompositeExplicitAutograd, m) {
+  m.impl("dot", dot_forward);
+  m.impl("scale", scale_forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
+  m.impl("dot", dot_autograd);
+  m.impl("scale", scale_autograd);
+}
+TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
+  m.impl("dot", batched<ops::dot>);
+  m.impl("scale", batched<ops::scale>);
+}
+
+}  // namespace gossamer

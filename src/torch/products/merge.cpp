@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The union and the intersection of two patterns, with position maps. Integers only, on the host, once per pair.
+#include <gossamer/kernels/merge.h>
+
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include <gossamer/products.h>
+#include "core/csr.h"
+#include "core/host.h"
+#include "core/launch.h"
+
+namespace gossamer {
+namespace {
+
+using Merged = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+
+Merged merge(TensorList list_A, TensorList list_B, at::IntArrayRef shape, bool intersect) {
+  const KeptResults kept;
+  const auto size = c10::fromIntArrayRefSlow(shape);
+  const PatternTensors A = host_pattern("merge", list_A[0], list_A[1], size);
+  const PatternTensors B = host_pattern("merge", list_B[0], list_B[1], size);
+  const auto type = A.indptr.scalar_type();
+  TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), "merge: A has ", type, " indices but B has ",
+                   B.indptr.scalar_type());
+  const auto device = list_A[0].device();
+  Merged result;
+  with_index_type<void>(type, [&]<class, class I> {
+    const int64_t nnz_A = A.indices.numel(), nnz_B = B.indices.numel();
+    TORCH_CHECK_VALUE(nnz_A + nnz_B <= std::numeric_limits<I>::max(), "merge: ", nnz_A, " + ", nnz_B,
+                      " entries may be more than int32 indices can count");
+    const Tensor indptr = host_integers(shape[0] + 1, type);
+    kernels::merge_count(TorchThreads{}, A.view<I>(), B.view<I>(), intersect, mutable_ptr<I>(indptr));
+    const int64_t nnz = ptr<I>(indptr)[shape[0]];
+    const Tensor indices = host_integers(nnz, type), at_A = host_integers(intersect ? nnz : nnz_A, type),
+                 at_B = host_integers(intersect ? nnz : nnz_B, type);
+    const auto fill = intersect ? kernels::intersection_fill<TorchThreads, I> : kernels::union_fill<TorchThreads, I>;
+    fill(TorchThreads{}, A.view<I>(), B.view<I>(), ptr<I>(indptr), mutable_ptr<I>(indices), mutable_ptr<I>(at_A),
+         mutable_ptr<I>(at_B));
+    result = {indptr.to(device), indices.to(device), at_A.to(device), at_B.to(device)};
+  });
+  return result;
+}
+
+}  // namespace
+
+Merged ops::merge(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect) {
+  return gossamer::merge(A, B, shape, intersect);
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def(
+      "merge(Tensor[] A, Tensor[] B, int[] shape, bool intersect) -> "
+      "(Tensor indptr, Tensor indices, Tensor at_A, Tensor at_B)",
+      merge);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Entries moved between a whole of n and a part of it, by a map `at` that ascends strictly:
+//   pick(whole, at)[q] = whole[at[q]]                      dwhole = place(G, at, n)
+//   place(part, at, n)[at[q]] = part[q], 0 elsewhere       dpart = pick(G, at)
+//   place_sum(a, at_a, b, at_b, n): two placed, added      da = pick(G, at_a), db = pick(G, at_b)
+#include <gossamer/kernels/place.h>
+
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include <gossamer/products.h>
+#include "core/batch.h"
+#include "core/csr.h"
+#include "core/differentiable.h"
+#include "core/launch.h"
+
+namespace gossamer {
+namespace {
+
+std::vector<SymInt> with_entries(const Tensor& values, SymInt n) {
+  auto size = values.sym_sizes().vec();
+  size[0] = std::move(n);
+  return size;
+}
+
+int64_t heads_of(const Tensor& values) {
+  return values.dim() == 1 ? 1 : values.size(1);
+}
+
+// Complex values are pairs of heads: (nnz, …) → (nnz, 2 …) and back.
+Tensor real_heads(const Tensor& values) {
+  return at::view_as_real(values).flatten(1);
+}
+Tensor complex_heads(const Tensor& whole, const Tensor& like) {
+  auto size = with_entries(like, whole.sym_size(0));
+  size.emplace_back(2);
+  return at::view_as_complex(whole.view_symint(size));
+}
+
+void check_part(const char* op, const Tensor& part, const Tensor& at) {
+  TORCH_CHECK_VALUE(part.dim() >= 1 && part.dim() <= 2 && part.sym_size(0) == at.sym_size(0), op, ": values of shape ",
+                    shape_text(part), " do not fit a map of ", at.sym_size(0), " entries");
+}
+
+Tensor pick_forward(const Tensor& whole, const Tensor& at) {
+  TORCH_CHECK_VALUE(whole.dim() >= 1 && whole.dim() <= 2, "pick: values must be (nnz,) or (nnz, H), not ",
+                    shape_text(whole));
+  if (whole.is_cuda()) return whole.index_select(0, at);
+  if (whole.is_complex()) return complex_heads(pick_forward(real_heads(whole), at), whole);
+  const Tensor part = at::empty_symint(with_entries(whole, at.sym_size(0)), whole.options());
+  launch("pick", whole, at, [&]<class T, class I>(auto exec) {
+    if constexpr (Host<decltype(exec)>) {
+      const Tensor w = whole.contiguous(), map = at.contiguous();
+      kernels::pick(exec, map.size(0), ptr<I>(map), heads_of(w), ptr<T>(w), mutable_ptr<T>(part));
+    }
+  });
+  return part;
+}
+
+Tensor place_forward(const Tensor& part, const Tensor& at, SymInt n) {
+  check_part("place", part, at);
+  if (part.is_complex()) return complex_heads(place_forward(real_heads(part), at, std::move(n)), part);
+  if (part.is_cuda())
+    return at::zeros_symint(with_entries(part, std::move(n)), part.options()).index_copy(0, at.to(at::kLong), part);
+  const Tensor whole = at::empty_symint(with_entries(part, std::move(n)), part.options());
+  launch("place", part, at, [&]<class T, class I>(auto exec) {
+    if constexpr (Host<decltype(exec)>) {
+      const Tensor p = part.contiguous(), map = at.contiguous();
+      const kernels::Part<T, I> one{map.size(0), ptr<I>(map), ptr<T>(p)};
+      kernels::place(exec, whole.size(0), heads_of(p), {one}, mutable_ptr<T>(whole));
+    }
+  });
+  return whole;
+}
+
+Tensor sum_forward(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
+  check_part("place_sum", a, at_a);
+  check_part("place_sum", b, at_b);
+  check_same_dtype("place_sum", "b", b, "a", a);
+  TORCH_CHECK_VALUE(a.dim() == b.dim() && (a.dim() == 1 || a.sym_size(1) == b.sym_size(1)), "place_sum: a ",
+                    shape_text(a), " and b ", shape_text(b), " have different heads");
+  if (a.is_complex()) return complex_heads(sum_forward(real_heads(a), at_a, real_heads(b), at_b, std::move(n)), a);
+  if (a.is_cuda()) return place_forward(a, at_a, n).add_(place_forward(b, at_b, n));
+  const Tensor whole = at::empty_symint(with_entries(a, std::move(n)), a.options());
+  launch("place_sum", a, at_a, [&]<class T, class I>(auto exec) {
+    if constexpr (Host<decltype(exec)>) {
+      const Tensor u = a.contiguous(), v = b.contiguous(), map_u = at_a.contiguous(), map_v = at_b.contiguous();
+      const kernels::Part<T, I> one{map_u.size(0), ptr<I>(map_u), ptr<T>(u)},
+          two{map_v.size(0), ptr<I>(map_v), ptr<T>(v)};
+      kernels::place(exec, whole.size(0), heads_of(u), {one, two}, mutable_ptr<T>(whole));
+    }
+  });
+  return whole;
+}
+
+Tensor pick_autograd(const Tensor& whole, const Tensor& at) {
+  return differentiable(
+      "pick", {whole}, [&](const variable_list& in) { return ops::pick(in[0], at); },
+      [at, n = whole.sym_size(0)](const Tensor& G, const variable_list&, const Tensor&, const Wanted&) {
+        return variable_list{ops::place(G, at, n)};
+      });
+}
+
+Tensor place_autograd(const Tensor& part, const Tensor& at, SymInt n) {
+  return differentiable(
+      "place", {part}, [&](const variable_list& in) { return ops::place(in[0], at, n); },
+      [at](const Tensor& G, const variable_list&, const Tensor&, const Wanted&) {
+        return variable_list{ops::pick(G, at)};
+      });
+}
+
+Tensor sum_autograd(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
+  return differentiable(
+      "place_sum", {a, b}, [&](const variable_list& in) { return ops::place_sum(in[0], at_a, in[1], at_b, n); },
+      [at_a, at_b](const Tensor& G, const variable_list&, const Tensor&, const Wanted& wanted) {
+        variable_list grads(2);
+        if (wanted[0]) grads[0] = ops::pick(G, at_a);
+        if (wanted[1]) grads[1] = ops::pick(G, at_b);
+        return grads;
+      },
+      [&](const variable_list&, const variable_list& t, const Tensor&) {
+        if (!t[0].defined()) return ops::place(t[1], at_b, n);
+        if (!t[1].defined()) return ops::place(t[0], at_a, n);
+        return ops::place_sum(t[0], at_a, t[1], at_b, n);
+      },
+      /*keep_output=*/false);
+}
+
+// Batched values are more heads.
+template <class Op>
+Tensor with_more_heads(const char* name, const Tensor& values, const Tensor& at, const Op& op) {
+  const Batch batch(name, {at}, {values});
+  const Tensor v = batch.at(values, 1);
+  if (values.dim() == 1) return batch.wrap(op(v), 1);
+  return batch.wrap(unfold_dim(op(v.flatten(1)), 1, {batch.size(), values.sym_size(1)}), 1);
+}
+
+Tensor pick_batched(const Tensor& whole, const Tensor& at) {
+  return with_more_heads("pick", whole, at, [&](const Tensor& v) { return ops::pick(v, at); });
+}
+
+Tensor place_batched(const Tensor& part, const Tensor& at, SymInt n) {
+  return with_more_heads("place", part, at, [&](const Tensor& v) { return ops::place(v, at, n); });
+}
+
+Tensor sum_batched(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
+  return ops::place(a, at_a, n).add(ops::place(b, at_b, n));
+}
+
+}  // namespace
+
+Tensor ops::pick(const Tensor& whole, const Tensor& at) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::pick", "").typed<decltype(pick)>();
+  return op.call(whole, at);
+}
+
+Tensor ops::place(const Tensor& part, const Tensor& at, SymInt n) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::place", "").typed<decltype(place)>();
+  return op.call(part, at, std::move(n));
+}
+
+Tensor ops::place_sum(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::place_sum", "").typed<decltype(place_sum)>();
+  return op.call(a, at_a, b, at_b, std::move(n));
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def("pick(Tensor whole, Tensor at) -> Tensor");
+  m.def("place(Tensor part, Tensor at, SymInt n) -> Tensor");
+  m.def("place_sum(Tensor a, Tensor at_a, Tensor b, Tensor at_b, SymInt n) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
+  m.impl("pick", pick_forward);
+  m.impl("place", place_forward);
+  m.impl("place_sum", sum_forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
+  m.impl("pick", pick_forward);
+  m.impl("place", place_forward);
+  m.impl("place_sum", sum_forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
+  m.impl("pick", pick_forward);
+  m.impl("place", place_forward);
+  m.impl("place_sum", sum_forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
+  m.impl("pick", pick_autograd);
+  m.impl("place", place_autograd);
+  m.impl("place_sum", sum_autograd);
+}
+TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
+  m.impl("pick", pick_batched);
+  m.impl("place", place_batched);
+  m.impl("place_sum", sum_batched);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// values = (U Vᵀ) on the pattern A.        dU = spmm(G on A, V)        dV = spmm(G on A, U, transposed)
+// (Complex: with the conjugates of V and U.)
+#include <ATen/ops/empty.h>
+#include <gossamer/kernels/sddmm.h>
+#include <torch/library.h>
+
+#include "core/autocast.h"
+#include "core/batch.h"
+#include "core/bilinear.h"
+#include "core/csr.h"
+#include "core/differentiable.h"
+#include "core/launch.h"
+
+namespace gossamer {
+namespace {
+
+constexpr const char* schema = "sddmm(Tensor[] pattern, Tensor U, Tensor V, SymInt[] shape) -> Tensor";
+
+Tensor forward(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
+  if (U.is_complex()) {
+    check_same_dtype("sddmm", "V", V, "U", U);
+    return bilinear(U, V, [&](const Tensor& u, const Tensor& v) { return forward(pattern, u, v, shape); });
+  }
+  const PatternTensors A = unpack("sddmm", pattern, shape, /*t=*/false);
+  check_dense("sddmm", "U", U, A, A.rows, "rows");
+  check_dense("sddmm", "V", V, A, A.cols, "columns");
+  check_same_dtype("sddmm", "V", V, "U", U);
+  TORCH_CHECK_VALUE(U.dim() <= 3 && U.sym_sizes().slice(1) == V.sym_sizes().slice(1), "sddmm: U ", shape_text(U),
+                    " and V ", shape_text(V), " must be (n,), (n, d) or (n, H, d) and agree but for their rows");
+  const bool heads = U.dim() == 3;
+  std::vector<SymInt> size = {A.nnz()};
+  if (heads) size.push_back(U.sym_size(1));
+  const Tensor values = at::empty_symint(size, U.options());
+  launch("sddmm", U, A.indptr, [&]<class T, class I>(auto exec) {
+    const Tensor u = with_compact_rows(U), v = with_compact_rows(V);
+    const int64_t H = heads ? U.size(1) : 1, width = U.dim() == 1 ? 1 : U.size(-1);
+    kernels::sddmm(exec, A.view<I>(), H, ptr<T>(u), u.stride(0), ptr<T>(v), v.stride(0), width, mutable_ptr<T>(values));
+  });
+  return values;
+}
+
+Tensor autograd(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
+  return differentiable(
+      "sddmm", {U, V}, [&](const variable_list& in) { return ops::sddmm(pattern, in[0], in[1], shape); },
+      [P = pattern.vec(), S = shape.vec()](const Tensor& G, const variable_list& in, const Tensor&,
+                                           const Wanted& wanted) {
+        variable_list grads(2);
+        if (wanted[0]) grads[0] = ops::spmm(P, G, in[1].conj(), S, /*t=*/false);
+        if (wanted[1]) grads[1] = ops::spmm(P, G, in[0].conj(), S, /*t=*/true);
+        return grads;
+      });
+}
+
+// Batched operands are more heads.
+Tensor batched(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
+  const Batch batch("sddmm", pattern, {U, V});
+  Tensor u = batch.at(U, 1), v = batch.at(V, 1);
+  if (U.dim() == 1) u = u.unsqueeze(-1), v = v.unsqueeze(-1);
+  if (U.dim() < 3) return batch.wrap(ops::sddmm(pattern, u, v, shape), 1);
+  const Tensor values = ops::sddmm(pattern, u.flatten(1, 2), v.flatten(1, 2), shape);
+  return batch.wrap(unfold_dim(values, 1, {batch.size(), U.sym_size(1)}), 1);
+}
+
+template <c10::DeviceType device>
+Tensor autocast(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
+  const Autocast low(device);
+  return ops::sddmm(pattern, low.cast(U), low.cast(V), shape);
+}
+
+}  // namespace
+
+Tensor ops::sddmm(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::sddmm", "").typed<decltype(sddmm)>();
+  return op.call(pattern, U, V, shape);
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def(schema);
+}
+TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
+  m.impl("sddmm", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
+  m.impl("sddmm", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
+  m.impl("sddmm", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
+  m.impl("sddmm", autograd);
+}
+TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
+  m.impl("sddmm", batched);
+}
+TORCH_LIBRARY_IMPL(gossamer, AutocastCPU, m) {
+  m.impl("sddmm", autocast<c10::DeviceType::CPU>);
+}
+TORCH_LIBRARY_IMPL(gossamer, AutocastCUDA, m) {
+  m.impl("sddmm", autocast<c10::DeviceType::CUDA>);
+}
+
+}  // namespace gossamer

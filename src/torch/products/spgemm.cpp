@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C = A B on the pattern C, in three forms that are closed under differentiation (see the kernels). With G on C:
+//   nn: C = A B     dA = nt(G, B | A)   dB = tn(A, G | B)
+//   nt: C = A Bᵀ    dA = nn(G, B | A)   dB = tn(G, A | B)
+//   tn: C = Aᵀ B    dA = nt(B, G | A)   dB = nn(A, G | B)        (complex: with the conjugates of A and B)
+#include <gossamer/kernels/spgemm.h>
+
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include <limits>
+
+#include <gossamer/products.h>
+#include "core/batch.h"
+#include "core/bilinear.h"
+#include "core/csr.h"
+#include "core/differentiable.h"
+#include "core/host.h"
+#include "core/launch.h"
+
+namespace gossamer {
+namespace {
+
+using Sizes = std::vector<SymInt>;
+
+// The shape of C.
+Sizes product_shape(SymIntArrayRef A, SymIntArrayRef B, int64_t form) {
+  return {A[form == ops::tn ? 1 : 0], B[form == ops::nt ? 0 : 1]};
+}
+
+void check(const PatternTensors& A, const Tensor& a, const PatternTensors& B, const Tensor& b, SymIntArrayRef shape_A,
+           SymIntArrayRef shape_B, int64_t form) {
+  check_dense("spgemm", "the values of A", a, A, A.nnz(), "entries");
+  check_dense("spgemm", "the values of B", b, B, B.nnz(), "entries");
+  check_same_dtype("spgemm", "B", b, "A", a);
+  TORCH_CHECK_VALUE(a.dim() == 1 && b.dim() == 1, "spgemm: values must be (nnz,), not ", shape_text(a), " and ",
+                    shape_text(b));
+  TORCH_CHECK_TYPE(A.indptr.scalar_type() == B.indptr.scalar_type(), "spgemm: A has ", A.indptr.scalar_type(),
+                   " indices but B has ", B.indptr.scalar_type());
+  const SymInt &inner_A = shape_A[form == ops::tn ? 0 : 1], &inner_B = shape_B[form == ops::nt ? 1 : 0];
+  TORCH_CHECK_VALUE(inner_A == inner_B, "spgemm: A is ", shape_A[0], " x ", shape_A[1], " and B is ", shape_B[0], " x ",
+                    shape_B[1],
+                    form == ops::nn ? ", which do not multiply" : ", which do not multiply, one transposed");
+}
+
+Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, TensorList pattern_B, const Tensor& b,
+               SymIntArrayRef shape_B, TensorList pattern_C, int64_t form) {
+  if (a.is_complex()) {
+    check_same_dtype("spgemm", "B", b, "A", a);
+    return bilinear(a, b, [&](const Tensor& u, const Tensor& v) {
+      return forward(pattern_A, u, shape_A, pattern_B, v, shape_B, pattern_C, form);
+    });
+  }
+  const PatternTensors A = unpack("spgemm", pattern_A, shape_A, form == ops::tn);
+  const PatternTensors B = unpack("spgemm", pattern_B, shape_B, /*t=*/false);
+  check(A, a, B, b, shape_A, shape_B, form);
+  const PatternTensors C = unpack("spgemm", pattern_C, product_shape(shape_A, shape_B, form), /*t=*/false);
+  if (a.is_cuda()) {  // the kernels are the host's for now
+    const auto host = [](TensorList list) {
+      std::vector<Tensor> moved;
+      for (const Tensor& t : list) moved.push_back(t.cpu());
+      return moved;
+    };
+    return forward(host(pattern_A), a.cpu(), shape_A, host(pattern_B), b.cpu(), shape_B, host(pattern_C), form)
+        .to(a.device());
+  }
+  const Tensor c = at::empty_symint({C.nnz()}, a.options());
+  launch("spgemm", a, A.indptr, [&]<class T, class I>(auto exec) {
+    if constexpr (Host<decltype(exec)>) {
+      const Tensor in_A = a.contiguous(), in_B = b.contiguous();
+      const auto u = A.view<T, I>(in_A, 1), v = B.view<T, I>(in_B, 1);
+      const auto kernel = form == ops::nn   ? kernels::spgemm_nn<TorchThreads, T, I>
+                          : form == ops::nt ? kernels::spgemm_nt<TorchThreads, T, I>
+                                            : kernels::spgemm_tn<TorchThreads, T, I>;
+      kernel(exec, u, v, C.view<I>(), mutable_ptr<T>(c));
+    }
+  });
+  return c;
+}
+
+Tensor autograd(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
+                SymIntArrayRef shape_B, TensorList C, int64_t form) {
+  return differentiable(
+      "spgemm", {a, b},
+      [&](const variable_list& in) { return ops::spgemm(A, in[0], shape_A, B, in[1], shape_B, C, form); },
+      [A = A.vec(), sA = shape_A.vec(), B = B.vec(), sB = shape_B.vec(), C = C.vec(), form](
+          const Tensor& G, const variable_list& in, const Tensor&, const Wanted& wanted) {
+        const Sizes sC = product_shape(sA, sB, form);
+        const Tensor u = in[0].conj(), v = in[1].conj();
+        variable_list grads(2);
+        using enum ops::ProductForm;
+        if (wanted[0])
+          grads[0] = form == nn   ? ops::spgemm(C, G, sC, B, v, sB, A, nt)
+                     : form == nt ? ops::spgemm(C, G, sC, B, v, sB, A, nn)
+                                  : ops::spgemm(B, v, sB, C, G, sC, A, nt);
+        if (wanted[1])
+          grads[1] = form == nn   ? ops::spgemm(A, u, sA, C, G, sC, B, tn)
+                     : form == nt ? ops::spgemm(C, G, sC, A, u, sA, B, tn)
+                                  : ops::spgemm(A, u, sA, C, G, sC, B, nn);
+        return grads;
+      });
+}
+
+// One product after the other: the values of a batch share the patterns and nothing else.
+Tensor batched(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
+               SymIntArrayRef shape_B, TensorList C, int64_t form) {
+  const Batch batch("spgemm", C, {a, b});
+  const Tensor as = batch.at(a, 0), bs = batch.at(b, 0);
+  std::vector<Tensor> products;
+  for (int64_t k = 0; k < as.size(0); ++k)
+    products.push_back(ops::spgemm(A, as.select(0, k), shape_A, B, bs.select(0, k), shape_B, C, form));
+  return batch.wrap(at::stack(products), 0);
+}
+
+std::tuple<Tensor, Tensor> pattern(TensorList list_A, at::IntArrayRef shape_A, TensorList list_B,
+                                   at::IntArrayRef shape_B) {
+  const KeptResults kept;
+  const PatternTensors A = host_pattern("spgemm", list_A[0], list_A[1], c10::fromIntArrayRefSlow(shape_A));
+  const PatternTensors B = host_pattern("spgemm", list_B[0], list_B[1], c10::fromIntArrayRefSlow(shape_B));
+  const auto type = A.indptr.scalar_type();
+  TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), "spgemm: A has ", type, " indices but B has ",
+                   B.indptr.scalar_type());
+  TORCH_CHECK_VALUE(shape_A[1] == shape_B[0], "spgemm: A is ", shape_A[0], " x ", shape_A[1], " and B is ", shape_B[0],
+                    " x ", shape_B[1], ", which do not multiply");
+  const Tensor work = host_integers(shape_A[0] + 1), indptr = host_integers(shape_A[0] + 1);
+  Tensor indices;
+  with_index_type<void>(type, [&]<class, class I> {
+    kernels::spgemm_work(A.view<I>(), B.view<I>(), mutable_ptr<int64_t>(work));
+    const auto rows = kernels::spgemm_pattern(TorchThreads{}, A.view<I>(), B.view<I>(), ptr<int64_t>(work),
+                                              mutable_ptr<int64_t>(indptr));
+    const int64_t nnz = ptr<int64_t>(indptr)[shape_A[0]];
+    TORCH_CHECK_VALUE(nnz <= std::numeric_limits<I>::max(), "spgemm: the product has ", nnz,
+                      " entries, more than int32 indices can count; use int64");
+    indices = host_integers(nnz, type);
+    kernels::join(TorchThreads{}, rows, ptr<int64_t>(indptr), mutable_ptr<I>(indices));
+  });
+  const auto device = list_A[0].device();
+  return {indptr.to(device, type), indices.to(device)};
+}
+
+}  // namespace
+
+Tensor ops::spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
+                   SymIntArrayRef shape_B, TensorList C, int64_t form) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::spgemm", "").typed<decltype(spgemm)>();
+  return op.call(A, a, shape_A, B, b, shape_B, C, form);
+}
+
+std::tuple<Tensor, Tensor> ops::spgemm_pattern(TensorList A, at::IntArrayRef shape_A, TensorList B,
+                                               at::IntArrayRef shape_B) {
+  return pattern(A, shape_A, B, shape_B);
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def(
+      "spgemm(Tensor[] A, Tensor a, SymInt[] shape_A, Tensor[] B, Tensor b, SymInt[] shape_B, Tensor[] C, int form) "
+      "-> Tensor");
+  m.def("spgemm_pattern(Tensor[] A, int[] shape_A, Tensor[] B, int[] shape_B) -> (Tensor indptr, Tensor indices)",
+        pattern);
+}
+TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
+  m.impl("spgemm", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
+  m.impl("spgemm", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
+  m.impl("spgemm", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
+  m.impl("spgemm", autograd);
+}
+TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
+  m.impl("spgemm", batched);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Y = A X, or Aᵀ X if t.        dA = sddmm(A, G, X), operands swapped if t        dX = spmm(A, G, !t)
+// (Complex: with the conjugates of X and A.)
+#include <ATen/ops/empty.h>
+#include <gossamer/kernels/spmm.h>
+#include <torch/library.h>
+
+#include "core/autocast.h"
+#include "core/batch.h"
+#include "core/bilinear.h"
+#include "core/csr.h"
+#include "core/differentiable.h"
+#include "core/launch.h"
+
+namespace gossamer {
+namespace {
+
+constexpr const char* schema =
+    "spmm(Tensor[] pattern, Tensor values, Tensor X, SymInt[] shape, bool t=False) -> Tensor";
+
+Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
+  if (values.is_complex()) {
+    check_same_dtype("spmm", "X", X, "values", values);
+    return bilinear(values, X, [&](const Tensor& v, const Tensor& x) { return forward(pattern, v, x, shape, t); });
+  }
+  const PatternTensors A = unpack("spmm", pattern, shape, t);
+  check_dense("spmm", "values", values, A, A.nnz(), "entries");
+  check_dense("spmm", "X", X, A, A.cols, t ? "rows" : "columns");
+  check_same_dtype("spmm", "X", X, "values", values);
+  TORCH_CHECK_VALUE(values.dim() <= 2, "spmm: values must be (nnz,) or (nnz, H), not ", shape_text(values));
+  const bool heads = values.dim() == 2;
+  TORCH_CHECK_VALUE(heads || X.dim() <= 2, "spmm: X must be (n,) or (n, d), not ", shape_text(X));
+  TORCH_CHECK_VALUE(!heads || (X.dim() >= 2 && X.dim() <= 3 && X.sym_size(1) == values.sym_size(1)), "spmm: values ",
+                    shape_text(values), " need X of shape (n, H) or (n, H, d), not ", shape_text(X));
+  auto size = X.sym_sizes().vec();
+  size[0] = A.rows;
+  const Tensor Y = at::empty_symint(size, X.options());
+  launch("spmm", X, A.indptr, [&]<class T, class I>(auto exec) {
+    const Tensor x = with_compact_rows(X), v = values.contiguous();
+    const int64_t H = heads ? values.size(1) : 1, width = X.dim() == heads + 2 ? X.size(-1) : 1;
+    if constexpr (Host<decltype(exec)> && std::same_as<T, Sum<T>>)
+      if (t && H * width == 1) {
+        const auto own = unpack("spmm", pattern.slice(0, 2), shape, /*t=*/false).view<T, I>(v, 1);
+        if (kernels::scatter_parts(own) > 1)
+          return kernels::spmv_transposed(exec, own, ptr<T>(x), x.stride(0), mutable_ptr<T>(Y));
+      }
+    kernels::spmm(exec, A.view<T, I>(v, H), ptr<T>(x), x.stride(0), width, mutable_ptr<T>(Y));
+  });
+  return Y;
+}
+
+// With a vector per head, sddmm wants its columns spelled out: (n, H) → (n, H, 1).
+Tensor with_columns(const Tensor& values, const Tensor& X) {
+  return values.dim() == 2 && X.dim() == 2 ? X.unsqueeze(-1) : X;
+}
+
+Tensor autograd(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
+  return differentiable(
+      "spmm", {values, X}, [&](const variable_list& in) { return ops::spmm(pattern, in[0], in[1], shape, t); },
+      [P = pattern.vec(), S = shape.vec(), t](const Tensor& G, const variable_list& in, const Tensor&,
+                                              const Wanted& wanted) {
+        variable_list grads(2);
+        const Tensor kept = in[1].conj();
+        const Tensor left = with_columns(in[0], t ? kept : G), right = with_columns(in[0], t ? G : kept);
+        if (wanted[0]) grads[0] = ops::sddmm(P, left, right, S);
+        if (wanted[1]) grads[1] = ops::spmm(P, in[0].conj(), G, S, !t);
+        return grads;
+      });
+}
+
+// Batched values are more heads; a batch of X alone is more columns.
+Tensor batched(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
+  const Batch batch("spmm", pattern, {values, X});
+  const bool heads = values.dim() == 2;
+  if (batch.has(values)) {
+    const Tensor v = batch.at(values, 1), x = batch.at(X, 1);
+    if (!heads) return batch.wrap(ops::spmm(pattern, v, x, shape, t), 1);
+    const Tensor y = ops::spmm(pattern, v.flatten(1), x.flatten(1, 2), shape, t);
+    return batch.wrap(unfold_dim(y, 1, {batch.size(), values.sym_size(1)}), 1);
+  }
+  const int64_t dim = heads ? 2 : 1;
+  const Tensor x = batch.at(X, dim), y = ops::spmm(pattern, values, x.flatten(dim), shape, t);
+  if (X.dim() == dim) return batch.wrap(y, dim);
+  return batch.wrap(unfold_dim(y, dim, {batch.size(), X.sym_size(dim)}), dim);
+}
+
+template <c10::DeviceType device>
+Tensor autocast(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
+  const Autocast low(device);
+  return ops::spmm(pattern, low.cast(values), low.cast(X), shape, t);
+}
+
+}  // namespace
+
+Tensor ops::spmm(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::spmm", "").typed<decltype(spmm)>();
+  return op.call(pattern, values, X, shape, t);
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def(schema);
+}
+TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
+  m.impl("spmm", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
+  m.impl("spmm", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
+  m.impl("spmm", forward);
+}
+TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
+  m.impl("spmm", autograd);
+}
+TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
+  m.impl("spmm", batched);
+}
+TORCH_LIBRARY_IMPL(gossamer, AutocastCPU, m) {
+  m.impl("spmm", autocast<c10::DeviceType::CPU>);
+}
+TORCH_LIBRARY_IMPL(gossamer, AutocastCUDA, m) {
+  m.impl("spmm", autocast<c10::DeviceType::CUDA>);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Eigen's sparse LU and LDLᵀ: the engines that are always there. Eigen (MPL2) is headers only.
+#include <Eigen/SparseCholesky>
+#include <Eigen/SparseLU>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "solve/engines/engine.h"
+
+namespace gossamer {
+namespace {
+
+using Matrix = Eigen::SparseMatrix<double, Eigen::ColMajor, int>;
+using Lower = Eigen::SimplicialLDLT<Matrix, Eigen::Lower, Eigen::AMDOrdering<int>>;
+
+Matrix copied(const SquareColumns& A) {
+  return Eigen::Map<const Matrix>(A.n, A.n, A.ptr[A.n], A.ptr, A.rows, A.values);
+}
+
+template <class Solver>
+void solve_in_place(const Solver& solver, int64_t n, double* x, int64_t columns) {
+  Eigen::Map<Eigen::MatrixXd> X(x, n, columns);
+  const Eigen::MatrixXd solved = solver.solve(X);
+  X = solved;
+}
+
+// The k for which permutation(k) is `place`.
+template <class Permutation>
+int64_t original(const Permutation& permutation, int64_t place) {
+  for (int64_t k = 0; k < permutation.size(); ++k)
+    if (permutation.indices()(k) == place) return k;
+  return -1;
+}
+
+// AMD of A + Aᵀ. Eigen's own gives the inverse of what its LU takes (its Cholesky turns it round).
+struct SymmetricOrdering {
+  using PermutationType = Eigen::AMDOrdering<int>::PermutationType;
+  template <class M>
+  void operator()(const M& A, PermutationType& permutation) const {
+    PermutationType inverse;
+    Eigen::AMDOrdering<int>()(A, inverse);
+    permutation = inverse.inverse();
+  }
+};
+
+template <class Ordering>
+class Lu final : public Factor, public Eigen::SparseLU<Matrix, Ordering> {
+  using Base = Eigen::SparseLU<Matrix, Ordering>;
+  using Base::m_Lstore, Base::m_perm_c, Base::rows;
+
+ public:
+  // A pivot on the diagonal is kept if no entry of its column is `1 / threshold` times larger. Below 1, the ordering is
+  // meant for pivots on the diagonal.
+  explicit Lu(double threshold) : threshold_(threshold) { Base::isSymmetric(threshold < 1); }
+  // With the ordering of another matrix on the same pattern.
+  Lu(const Lu& analysed) : Factor(), Base(), threshold_(analysed.threshold_) {
+    m_perm_c = analysed.m_perm_c;
+    Base::m_etree = analysed.m_etree;
+    Base::m_analysisIsOk = true;
+    Base::setPivotThreshold(threshold_);
+    Base::isSymmetric(threshold_ < 1);
+  }
+  void solve(double* x, int64_t columns, bool t) const override {
+    auto& self = const_cast<Lu&>(*this);  // transpose() is not const in Eigen 3.4, but changes nothing
+    if (t)
+      solve_in_place(self.Base::transpose(), rows(), x, columns);
+    else
+      solve_in_place(static_cast<const Base&>(*this), rows(), x, columns);
+  }
+  double pivot(int64_t k) const override {
+    for (typename Base::SCMatrix::InnerIterator it(m_Lstore, m_perm_c.indices()(k)); it; ++it)
+      if (it.index() == it.col()) return std::abs(it.value());
+    return 0;
+  }
+  int sign() const override { return const_cast<Lu&>(*this).signDeterminant() < 0 ? -1 : 1; }  // not const in 3.4
+  // The message ends in the number of the column, counted from one in Eigen's order.
+  int64_t breakdown() const {
+    const std::string text = Base::lastErrorMessage();
+    const size_t digits = text.find_last_not_of("0123456789") + 1;
+    return digits < text.size() ? original(m_perm_c, std::atoll(text.c_str() + digits) - 1) : 0;
+  }
+
+ private:
+  double threshold_;
+};
+
+class Ldlt final : public Factor, public Lower {
+ public:
+  Ldlt() = default;
+  explicit Ldlt(const Ldlt& analysed) : Factor(), Lower() {
+    analyzePattern(Matrix(1, 1));  // sets a flag that is private; the rest is replaced
+    m_matrix = analysed.m_matrix;
+    m_parent = analysed.m_parent;
+    m_nonZerosPerCol = analysed.m_nonZerosPerCol;
+    m_P = analysed.m_P;
+    m_Pinv = analysed.m_Pinv;
+  }
+  void solve(double* x, int64_t columns, bool) const override {
+    solve_in_place(static_cast<const Lower&>(*this), rows(), x, columns);
+  }
+  double pivot(int64_t k) const override { return m_diag(m_P.size() ? m_P.indices()(k) : k); }
+  int sign() const override { return 1; }
+  double multiplications() const { return m_nonZerosPerCol.cast<double>().squaredNorm(); }
+  int64_t breakdown() const {  // -1: all pivots are positive
+    for (int64_t k = 0; k < m_diag.size(); ++k)
+      if (!(m_diag(k) > 0)) return m_P.size() ? original(m_P, k) : k;
+    return -1;
+  }
+};
+
+template <class Ordering>
+class LuAnalysis final : public Analysis {
+ public:
+  LuAnalysis(const SquareColumns& A, double threshold) : analysed_(threshold) { analysed_.analyzePattern(copied(A)); }
+  Factored factorize(const SquareColumns& A) const override {
+    auto factor = std::make_unique<Lu<Ordering>>(analysed_);
+    factor->factorize(copied(A));
+    if (factor->info() != Eigen::Success) return {nullptr, factor->breakdown()};
+    return {std::move(factor), -1};
+  }
+
+ private:
+  Lu<Ordering> analysed_;
+};
+
+class LdltAnalysis final : public Analysis {
+ public:
+  explicit LdltAnalysis(const SquareColumns& A) { analysed_.analyzePattern(copied(A)); }
+  Factored factorize(const SquareColumns& A) const override {
+    auto factor = std::make_unique<Ldlt>(analysed_);
+    factor->factorize(copied(A));
+    if (const int64_t column = factor->breakdown(); column >= 0) return {nullptr, column};
+    return {std::move(factor), -1};
+  }
+  double multiplications() const override { return analysed_.multiplications(); }
+
+ private:
+  Ldlt analysed_;
+};
+
+// Whether most entries have a partner across the diagonal, and the diagonal is there.
+bool nearly_symmetric(const SquareColumns& A) {
+  int64_t alone = 0, on_diagonal = 0;
+  for (int j = 0; j < A.n; ++j)
+    for (int q = A.ptr[j]; q < A.ptr[j + 1]; ++q) {
+      const int i = A.rows[q];
+      on_diagonal += i == j;
+      alone += !std::binary_search(A.rows + A.ptr[i], A.rows + A.ptr[i + 1], j);
+    }
+  return on_diagonal == A.n && 10 * alone <= 3 * static_cast<int64_t>(A.ptr[A.n]);
+}
+
+// A nearly symmetric pattern fills in least with an ordering of A + Aᵀ, if pivots stay on the diagonal where they can;
+// any other with an ordering of AᵀA, which holds for all pivots. Refinement makes up for the smaller pivots.
+std::unique_ptr<Analysis> analyze_lu(const SquareColumns& A) {
+  if (nearly_symmetric(A)) return std::make_unique<LuAnalysis<SymmetricOrdering>>(A, 0.01);
+  return std::make_unique<LuAnalysis<Eigen::COLAMDOrdering<int>>>(A, 1.0);
+}
+std::unique_ptr<Analysis> analyze_cholesky(const SquareColumns& A) {
+  return std::make_unique<LdltAnalysis>(A);
+}
+std::string version() {
+  return std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
+         std::to_string(EIGEN_MINOR_VERSION);
+}
+
+}  // namespace
+
+const Engine eigen = {"eigen", version, analyze_lu, analyze_cholesky};
+
+double multiplications(const SquareColumns& A) {
+  const Matrix M = copied(A), both = M + Matrix(M.transpose());
+  Ldlt analysed;
+  analysed.analyzePattern(both);
+  return analysed.multiplications();
+}
+
+}  // namespace gossamer

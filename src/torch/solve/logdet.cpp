@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// y = log|det A| from the factors of A, and Z = A⁻ᵀ on A's pattern, its gradient.
+//   dA = g Z        y' = Z · A'        dA = -(A⁻ᵀ Gᵀ A⁻ᵀ) on the pattern for a gradient G of Z; Z' is the same of A'
+#include <ATen/ATen.h>
+#include <torch/library.h>
+
+#include <algorithm>
+
+#include <gossamer/products.h>
+#include "core/batch.h"
+#include "core/csr.h"
+#include "core/differentiable.h"
+#include "solve/factor.h"
+#include "solve/solve.h"
+
+namespace gossamer {
+namespace {
+
+constexpr const char* logdet_name = "factor_logdet";
+constexpr const char* inverse_name = "factor_inverse";
+
+void check(const char* op, const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  check_square(op, shape);
+  const PatternTensors A = unpack(op, pattern, shape, /*t=*/false);
+  check_dense(op, "values", values, A, A.nnz(), "entries");
+  TORCH_CHECK_VALUE(values.dim() <= 2 && factor.sym_sizes() == values.sym_sizes().slice(1), op, ": a factor of shape ",
+                    shape_text(factor), " is not of values ", shape_text(values));
+}
+
+// One number a factor, on the device and in the precision of the matrix. Without rows det A = 1.
+template <class Number>
+Tensor of_each(const Tensor& factor, const Tensor& values, const Number& number, double of_nothing) {
+  const auto factors = factors_at(factor);
+  const Tensor all = at::empty(factor.sizes(), at::TensorOptions().dtype(at::kDouble));
+  for (size_t h = 0; h < factors.size(); ++h)
+    mutable_ptr<double>(all)[h] = factors[h] ? number(*factors[h]) : of_nothing;
+  return all.to(values.options());
+}
+
+Tensor logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  check(logdet_name, factor, pattern, values, shape);
+  return of_each(factor, values, [](const MatrixFactor& f) { return f.log_abs_det(); }, 0);
+}
+
+Tensor sign(const Tensor& factor, const Tensor& values) {
+  return of_each(factor, values, [](const MatrixFactor& f) { return f.sign(); }, 1);
+}
+
+// Calls visit(E) with blocks E of columns of the identity, as b of factor_solve; so nothing is n × n at once.
+template <class Visit>
+void for_unit_columns(const Tensor& values, const c10::SymInt& n, const Visit& visit) {
+  constexpr int64_t width = 64;
+  const int64_t size = n.guard_int(__FILE__, __LINE__);
+  for (int64_t first = 0; first < size; first += width) {
+    const int64_t columns = std::min(width, size - first);
+    Tensor E = at::zeros({size, columns}, values.options());
+    E.diagonal(-first).fill_(1);
+    if (values.dim() == 2) E = E.unsqueeze(1).expand_symint({n, values.sym_size(1), columns});
+    visit(E);
+  }
+}
+
+// Σ_E (column(E) Eᵀ on the pattern): entry (i, j) is row i of what `column` makes of unit vector j.
+template <class Column>
+Tensor gathered(TensorList pattern, const Tensor& values, SymIntArrayRef shape, const Column& column) {
+  Tensor sum;
+  for_unit_columns(values, shape[0], [&](const Tensor& E) {
+    const Tensor part = ops::sddmm(pattern, column(E), E, shape);
+    sum = sum.defined() ? sum.add(part) : part;
+  });
+  return sum.defined() ? sum : at::zeros_like(values);
+}
+
+Tensor inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  check(inverse_name, factor, pattern, values, shape);
+  return gathered(pattern, values, shape,
+                  [&](const Tensor& E) { return ops::factor_solve(factor, pattern, values, E, shape, /*t=*/true); });
+}
+
+Tensor autograd_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  const auto P = pattern.vec();
+  const auto S = shape.vec();
+  return differentiable(
+      logdet_name, {values, factor}, [&](const variable_list& in) { return ops::factor_logdet(in[1], P, in[0], S); },
+      [=](const Tensor& G, const variable_list& in, const Tensor&, const Wanted&) {
+        return variable_list{ops::factor_inverse(in[1], P, in[0], S).mul(G), Tensor()};
+      },
+      [=](const variable_list& at, const variable_list& moving, const Tensor&) {
+        const Tensor Z = ops::factor_inverse(at[1], P, at[0], S);
+        return Z.dim() == 1 ? ops::dot(Z, moving[0]) : Z.mul(moving[0]).sum(0);
+      },
+      /*keep_output=*/false);
+}
+
+Tensor autograd_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  const auto P = pattern.vec();
+  const auto S = shape.vec();
+  const auto moved = [=](const Tensor& f, const Tensor& v, const Tensor& by) {
+    const auto solve = [&](const Tensor& b) { return ops::factor_solve(f, P, v, b, S, /*t=*/true); };
+    return gathered(P, v, S, [&](const Tensor& E) { return solve(ops::spmm(P, by, solve(E), S, true)); }).neg();
+  };
+  return differentiable(
+      inverse_name, {values, factor}, [&](const variable_list& in) { return ops::factor_inverse(in[1], P, in[0], S); },
+      [=](const Tensor& G, const variable_list& in, const Tensor&, const Wanted&) {
+        return variable_list{moved(in[1], in[0], G), Tensor()};
+      },
+      [=](const variable_list& at, const variable_list& moving, const Tensor&) {
+        return moved(at[1], at[0], moving[0]);
+      },
+      /*keep_output=*/false);
+}
+
+// Batched values are more heads.
+template <class Op>
+Tensor batched(const char* name, const Op& op, const Tensor& factor, TensorList pattern, const Tensor& values,
+               SymIntArrayRef shape, int64_t head_dim) {
+  const Batch batch(name, pattern, {factor, values});
+  const Tensor f = batch.at(factor, 0), v = batch.at(values, 1);
+  if (values.dim() == 1) return batch.wrap(op(f, pattern, v, shape), head_dim);
+  const Tensor result = op(f.flatten(), pattern, v.flatten(1), shape);
+  return batch.wrap(unfold_dim(result, head_dim, {batch.size(), values.sym_size(1)}), head_dim);
+}
+Tensor batched_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  return batched(logdet_name, ops::factor_logdet, factor, pattern, values, shape, 0);
+}
+Tensor batched_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  return batched(inverse_name, ops::factor_inverse, factor, pattern, values, shape, 1);
+}
+Tensor batched_sign(const Tensor& factor, const Tensor& values) {
+  const Batch batch("factor_sign", {}, {factor, values});
+  return batch.wrap(ops::factor_sign(batch.at(factor, 0), batch.at(values, 1)), 0);
+}
+
+}  // namespace
+
+Tensor ops::factor_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::factor_logdet", "").typed<decltype(factor_logdet)>();
+  return op.call(factor, pattern, values, shape);
+}
+
+Tensor ops::factor_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::factor_inverse", "").typed<decltype(factor_inverse)>();
+  return op.call(factor, pattern, values, shape);
+}
+
+Tensor ops::factor_sign(const Tensor& factor, const Tensor& values) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::factor_sign", "").typed<decltype(factor_sign)>();
+  return op.call(factor, values);
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def("factor_logdet(Tensor factor, Tensor[] pattern, Tensor values, SymInt[] shape) -> Tensor");
+  m.def("factor_inverse(Tensor factor, Tensor[] pattern, Tensor values, SymInt[] shape) -> Tensor");
+  m.def("factor_sign(Tensor factor, Tensor values) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
+  m.impl(logdet_name, logdet);
+  m.impl(inverse_name, inverse);
+  m.impl("factor_sign", sign);
+}
+TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
+  m.impl(logdet_name, logdet);
+  m.impl(inverse_name, inverse);
+  m.impl("factor_sign", sign);
+}
+TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
+  m.impl(logdet_name, autograd_logdet);
+  m.impl(inverse_name, autograd_inverse);
+}
+TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
+  m.impl(logdet_name, batched_logdet);
+  m.impl(inverse_name, batched_inverse);
+  m.impl("factor_sign", batched_sign);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Matrices put together from others: Kronecker products, stacks and block diagonals.
+#include <ATen/ATen.h>
+#include <gossamer/kernels/blocks.h>
+#include <gossamer/kernels/kron.h>
+#include <torch/library.h>
+
+#include <gossamer/structure.h>
+#include "core/host.h"
+
+namespace gossamer {
+namespace {
+
+using ops::Gathered;
+using Kron = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+
+// a · b, which must fit.
+int64_t product(const char* op, const char* what, int64_t a, int64_t b) {
+  int64_t c = 0;
+  TORCH_CHECK_VALUE(!__builtin_mul_overflow(a, b, &c), op, ": the result has too many ", what, ", ", a, " times ", b);
+  return c;
+}
+
+Kron kron_pattern(TensorList A, SymIntArrayRef shape_A, TensorList B, SymIntArrayRef shape_B) {
+  const KeptResults kept;
+  TORCH_CHECK_VALUE(A.size() >= 2 && B.size() >= 2, "kron: a pattern is {indptr, indices}, not ",
+                    std::min(A.size(), B.size()), " tensors");
+  const auto device = A[0].device();
+  TORCH_CHECK_VALUE(B[0].device() == device, "kron: A is on ", device, " but B is on ", B[0].device());
+  const bool wide = A[0].scalar_type() == at::kLong || B[0].scalar_type() == at::kLong;
+  const auto host = [&](TensorList P, SymIntArrayRef shape) {
+    const auto type = wide ? at::kLong : at::kInt;
+    const Tensor indptr = P[0].to(type), indices = P[1].to(type);
+    return indptr.is_meta() ? unpack("kron", {indptr, indices}, shape, false)
+                            : host_pattern("kron", indptr, indices, shape);
+  };
+  const PatternTensors a = host(A, shape_A), b = host(B, shape_B);
+  const int64_t rows = product("kron", "rows", a.rows.expect_int(), b.rows.expect_int());
+  const int64_t cols = product("kron", "columns", a.cols.expect_int(), b.cols.expect_int());
+  const int64_t nnz = product("kron", "entries", a.indices.size(0), b.indices.size(0));
+  const auto type = index_type(wide, {rows, cols, nnz});
+  if (A[0].is_meta()) {
+    const auto options = A[0].options().dtype(type);
+    const Tensor entries = at::empty({nnz}, options);
+    return {at::empty({rows + 1}, options), entries, at::empty_like(entries), at::empty_like(entries)};
+  }
+  const Tensor indptr = host_integers(rows + 1, type), indices = host_integers(nnz, type),
+               from_A = host_integers(nnz, type), from_B = host_integers(nnz, type);
+  with_index_type<void>(a.indptr.scalar_type(), [&]<class, class I> {
+    with_index_type<void>(type, [&]<class, class J> {
+      kernels::kron(a.view<I>(), b.view<I>(), mutable_ptr<J>(indptr), mutable_ptr<J>(indices), mutable_ptr<J>(from_A),
+                    mutable_ptr<J>(from_B));
+    });
+  });
+  return {indptr.to(device), indices.to(device), from_A.to(device), from_B.to(device)};
+}
+
+Gathered blocks(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::IntArrayRef shape) {
+  const KeptResults kept;
+  TORCH_CHECK_VALUE(indptrs.size() == indices.size() && at.size() == 2 * indptrs.size() && shape.size() == 2,
+                    "blocks: ", indptrs.size(), " indptrs, ", indices.size(), " indices and ", at.size() / 2,
+                    " places");
+  TORCH_CHECK_VALUE(!indptrs.empty(), "blocks: wants at least one block");
+  const auto device = indptrs[0].device();
+  bool wide = false;
+  int64_t nnz = 0;
+  for (size_t k = 0; k < indptrs.size(); ++k) {
+    TORCH_CHECK_VALUE(indptrs[k].device() == device, "blocks: block ", k, " is on ", indptrs[k].device(),
+                      " but block 0 is on ", device);
+    TORCH_CHECK_VALUE(at[2 * k] >= 0 && at[2 * k] + indptrs[k].size(0) - 1 <= shape[0], "blocks: block ", k, " of ",
+                      indptrs[k].size(0) - 1, " rows does not fit at row ", at[2 * k], " of ", shape[0]);
+    wide = wide || indptrs[k].scalar_type() == at::kLong;
+    nnz += indices[k].size(0);
+  }
+  const auto type = index_type(wide, {shape[0], shape[1], nnz});
+  if (indptrs[0].is_meta()) {
+    const Tensor entries = at::empty({nnz}, indptrs[0].options().dtype(type));
+    return {at::empty({shape[0] + 1}, entries.options()), entries, at::empty_like(entries)};
+  }
+  const Tensor starts = host_integers(shape[0] + 1, type), columns = host_integers(nnz, type),
+               positions = host_integers(nnz, type);
+  with_index_type<void>(wide ? at::kLong : at::kInt, [&]<class, class I> {
+    std::vector<PatternTensors> held;
+    std::vector<kernels::Block<I>> parts;
+    for (size_t k = 0; k < indptrs.size(); ++k) {
+      const auto in = wide ? at::kLong : at::kInt;
+      held.push_back(host_pattern("blocks", indptrs[k].to(in), indices[k].to(in),
+                                  {SymInt(indptrs[k].size(0) - 1), SymInt(shape[1])}));
+      parts.push_back({held.back().view<I>(), at[2 * k], at[2 * k + 1]});
+    }
+    with_index_type<void>(type, [&]<class, class J> {
+      kernels::blocks(parts, shape[0], mutable_ptr<J>(starts), mutable_ptr<J>(columns), mutable_ptr<J>(positions));
+    });
+  });
+  return {starts.to(device), columns.to(device), positions.to(device)};
+}
+
+}  // namespace
+
+Kron ops::kron_pattern(TensorList A, SymIntArrayRef shape_A, TensorList B, SymIntArrayRef shape_B) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::kron_pattern", "").typed<decltype(kron_pattern)>();
+  return op.call(A, shape_A, B, shape_B);
+}
+
+Gathered ops::blocks(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::IntArrayRef shape) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::blocks", "").typed<decltype(blocks)>();
+  return op.call(indptrs, indices, at, shape);
+}
+
+// A matrix without heads multiplies every head of the other.
+ops::Parts ops::kron(TensorList A, const Tensor& values_A, SymIntArrayRef shape_A, TensorList B, const Tensor& values_B,
+                     SymIntArrayRef shape_B) {
+  TORCH_CHECK_VALUE(values_A.dim() == 1 || values_B.dim() == 1 || values_A.sym_size(1) == values_B.sym_size(1),
+                    "kron: A has values ", shape_text(values_A), " but B has ", shape_text(values_B));
+  const auto [indptr, indices, from_A, from_B] = kron_pattern(A.slice(0, 2), shape_A, B.slice(0, 2), shape_B);
+  Tensor a = values_A.index_select(0, from_A), b = values_B.index_select(0, from_B);
+  if (a.dim() < b.dim()) a = a.unsqueeze(1);
+  if (b.dim() < a.dim()) b = b.unsqueeze(1);
+  return {indptr, indices, a * b};
+}
+
+// Matrices one after the other: below each other, side by side, or both. shapes: rows and cols of each.
+ops::Parts ops::stack(TensorList indptrs, TensorList indices, TensorList values, at::IntArrayRef shapes, bool below,
+                      bool beside) {
+  const char* op = below && beside ? "block_diag" : below ? "vstack" : "hstack";
+  TORCH_CHECK_VALUE(!values.empty(), op, ": wants at least one matrix");
+  Shape shape = {0, 0};
+  std::vector<int64_t> at;
+  for (size_t k = 0; k < values.size(); ++k) {
+    const int64_t rows = shapes[2 * k], cols = shapes[2 * k + 1];
+    TORCH_CHECK_VALUE(beside || cols == shapes[1], op, ": matrix ", k, " has ", cols, " columns but matrix 0 has ",
+                      shapes[1]);
+    TORCH_CHECK_VALUE(below || rows == shapes[0], op, ": matrix ", k, " has ", rows, " rows but matrix 0 has ",
+                      shapes[0]);
+    TORCH_CHECK_VALUE(values[k].sym_sizes().slice(1) == values[0].sym_sizes().slice(1), op, ": matrix ", k,
+                      " has values ", shape_text(values[k]), " but matrix 0 has ", shape_text(values[0]));
+    check_same_dtype(op, ("matrix " + std::to_string(k)).c_str(), values[k], "matrix 0", values[0]);
+    at.insert(at.end(), {below ? shape[0] : 0, beside ? shape[1] : 0});
+    shape = {below ? shape[0] + rows : rows, beside ? shape[1] + cols : cols};
+  }
+  const auto [indptr, columns, positions] = blocks(indptrs, indices, at, shape);
+  std::vector<Tensor> ends;  // as (nnz, 1 or H): of vectors, cat skips the empty ones, which vmap then trips over
+  for (const Tensor& v : values) ends.push_back(v.dim() == 1 ? v.unsqueeze(1) : v);
+  const Tensor gathered = at::cat(ends).index_select(0, positions);
+  return {indptr, columns, values[0].dim() == 1 ? gathered.squeeze(1) : gathered};
+}
+
+// v on diagonal k of the smallest square matrix that has it.
+ops::Parts ops::diag(const Tensor& v, int64_t k) {
+  TORCH_CHECK_VALUE(v.dim() == 1 || v.dim() == 2, "diag: wants v of shape (n,) or (n, H), not ", shape_text(v));
+  const int64_t count = v.size(0), below = std::max<int64_t>(-k, 0), beside = std::max<int64_t>(k, 0);
+  const int64_t n = count + below + beside;
+  const auto options = v.options().dtype(index_type(false, {n})).requires_grad(false);
+  return {(at::arange(n + 1, options) - below).clamp(0, count), at::arange(count, options) + beside, v};
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def(
+      "kron_pattern(Tensor[] A, SymInt[] shape_A, Tensor[] B, SymInt[] shape_B) -> (Tensor indptr, Tensor indices, "
+      "Tensor from_A, Tensor from_B)");
+  m.def(
+      "blocks(Tensor[] indptrs, Tensor[] indices, int[] at, int[] shape) -> (Tensor indptr, Tensor indices, Tensor "
+      "positions)");
+  const auto parts = [&m](const char* arguments, auto* f) {
+    m.def(std::string(arguments).append(" -> (Tensor indptr, Tensor indices, Tensor values)").c_str(), f);
+  };
+  parts("kron(Tensor[] A, Tensor values_A, SymInt[] shape_A, Tensor[] B, Tensor values_B, SymInt[] shape_B)",
+        ops::kron);
+  parts("stack(Tensor[] indptrs, Tensor[] indices, Tensor[] values, int[] shapes, bool below, bool beside)",
+        ops::stack);
+  parts("diag(Tensor v, int k)", ops::diag);
+}
+static void register_blocks(torch::Library& m) {
+  m.impl("kron_pattern", kron_pattern);
+  m.impl("blocks", blocks);
+}
+TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
+  register_blocks(m);
+}
+TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
+  register_blocks(m);
+}
+TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
+  register_blocks(m);
+}
+TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {  // the composite ones batch part by part
+  m.impl("kron", ops::kron);
+  m.impl("stack", ops::stack);
+}
+
+// The front end.
+
+namespace {
+
+SparseMatrix stacked(at::ArrayRef<SparseMatrix> parts, bool below, bool beside) {
+  std::vector<Tensor> indptrs, indices, values;
+  std::vector<int64_t> shapes;
+  int64_t cols = 0;
+  for (const SparseMatrix& A : parts) {
+    indptrs.push_back(A.pattern().indptr()), indices.push_back(A.pattern().indices());
+    values.push_back(A.values());
+    shapes.insert(shapes.end(), {A.rows(), A.cols()});
+    cols = beside ? cols + A.cols() : A.cols();
+  }
+  const auto [indptr, columns, gathered] = ops::stack(indptrs, indices, values, shapes, below, beside);
+  return SparseMatrix(indptr, columns, gathered, {indptr.size(0) - 1, cols}, /*check=*/false);
+}
+
+}  // namespace
+
+SparseMatrix diag(const Tensor& v, int64_t k) {
+  const auto [indptr, indices, values] = ops::diag(v, k);
+  return SparseMatrix(indptr, indices, values, {indptr.size(0) - 1, indptr.size(0) - 1}, /*check=*/false);
+}
+
+SparseMatrix kron(const SparseMatrix& A, const SparseMatrix& B) {
+  const auto [indptr, indices, values] = ops::kron(A.pattern().tensors(), A.values(), A.pattern().sym_shape(),
+                                                   B.pattern().tensors(), B.values(), B.pattern().sym_shape());
+  return SparseMatrix(indptr, indices, values, {A.rows() * B.rows(), A.cols() * B.cols()}, /*check=*/false);
+}
+
+SparseMatrix vstack(at::ArrayRef<SparseMatrix> matrices) {
+  return stacked(matrices, /*below=*/true, /*beside=*/false);
+}
+
+SparseMatrix hstack(at::ArrayRef<SparseMatrix> matrices) {
+  return stacked(matrices, /*below=*/false, /*beside=*/true);
+}
+
+SparseMatrix block_diag(at::ArrayRef<SparseMatrix> matrices) {
+  return stacked(matrices, /*below=*/true, /*beside=*/true);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bands, submatrices and single entries of a pattern, with the positions their values come from.
+#include <gossamer/structure.h>
+
+#include <ATen/ATen.h>
+#include <gossamer/kernels/band.h>
+#include <gossamer/kernels/entries.h>
+#include <gossamer/kernels/submatrix.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/host.h"
+
+namespace gossamer {
+namespace {
+
+using ops::Gathered;
+
+Gathered band(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, int64_t low, int64_t high) {
+  const KeptResults kept;
+  const PatternTensors A = host_pattern("band", indptr, indices, shape);
+  const int64_t m = A.rows.expect_int(), n = A.cols.expect_int();
+  low = std::clamp(low, -m, n), high = std::clamp(high, -m - 1, n);  // beyond these nothing changes, or overflows
+  const auto type = indptr.scalar_type();
+  const Tensor starts = host_integers(m + 1, type);
+  Tensor columns, positions;
+  with_index_type<void>(type, [&]<class, class I> {
+    const auto view = A.view<I>();
+    const int64_t nnz = kernels::band_count(view, low, high, mutable_ptr<I>(starts));
+    columns = host_integers(nnz, type), positions = host_integers(nnz, type);
+    kernels::band_fill(view, low, high, mutable_ptr<I>(columns), mutable_ptr<I>(positions));
+  });
+  const auto device = indptr.device();
+  return {starts.to(device), columns.to(device), positions.to(device)};
+}
+
+// An index tensor as int64 on the host, wrapped once and in range.
+Tensor in_range(const Tensor& index, int64_t size, bool columns) {
+  const char* name = columns ? "cols" : "rows";
+  TORCH_CHECK_TYPE(at::isIntegralType(index.scalar_type(), /*includeBool=*/false), "index: ", name,
+                   " must be integers or booleans, not ", index.scalar_type());
+  TORCH_CHECK_INDEX(index.dim() == 1, "index: ", name, " must have one dimension, not shape ", shape_text(index));
+  const Tensor at = index.to(at::kCPU, at::kLong, /*non_blocking=*/false, /*copy=*/true).contiguous();
+  int64_t* k = mutable_ptr<int64_t>(at);
+  for (int64_t q = 0; q < at.numel(); ++q) {
+    TORCH_CHECK_INDEX(k[q] >= -size && k[q] < size, "index: ", name, "[", q, "] is ", k[q], ", outside ", -size, " … ",
+                      size - 1);
+    if (k[q] < 0) k[q] += size;
+  }
+  return at;
+}
+
+Gathered submatrix_on_host(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
+                           const std::optional<Tensor>& rows, const std::optional<Tensor>& cols) {
+  const KeptResults kept;
+  const PatternTensors A = host_pattern("index", indptr, indices, shape);
+  const int64_t m = A.rows.expect_int(), n = A.cols.expect_int();
+  const Tensor r = rows ? in_range(*rows, m, false) : at::arange(m, at::kLong);
+  const Tensor c = cols ? in_range(*cols, n, true) : Tensor();
+  std::optional<kernels::ColumnTargets> targets;
+  if (cols) targets.emplace(n, c.numel(), ptr<int64_t>(c));
+  const kernels::ColumnTargets* to = targets ? &*targets : nullptr;
+  const int64_t count = r.numel();
+  const Tensor starts = host_integers(count + 1);
+  Tensor columns, positions;
+  with_index_type<void>(indptr.scalar_type(), [&]<class, class I> {
+    const auto view = A.view<I>();
+    const int64_t nnz = kernels::submatrix_count(view, count, ptr<int64_t>(r), to, mutable_ptr<int64_t>(starts));
+    const auto type = index_type(indptr.scalar_type() == at::kLong, {nnz, count, cols ? c.numel() : n});
+    columns = host_integers(nnz, type), positions = host_integers(nnz, type);
+    with_index_type<void>(type, [&]<class, class J> {
+      kernels::submatrix_fill(view, count, ptr<int64_t>(r), to, mutable_ptr<J>(columns), mutable_ptr<J>(positions));
+    });
+  });
+  const auto device = indptr.device();
+  return {starts.to(columns.scalar_type()).to(device), columns.to(device), positions.to(device)};
+}
+
+std::tuple<Tensor, Tensor> entries_on_host(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
+                                           const Tensor& rows, const Tensor& cols) {
+  const KeptResults kept;
+  const PatternTensors A = host_pattern("index", indptr, indices, shape);
+  const Tensor r = in_range(rows, A.rows.expect_int(), false), c = in_range(cols, A.cols.expect_int(), true);
+  TORCH_CHECK_INDEX(r.numel() == c.numel(), "index: rows has ", r.numel(), " entries but cols has ", c.numel());
+  const Tensor which = host_integers(r.numel()), positions = host_integers(r.numel());
+  int64_t found = 0;
+  with_index_type<void>(indptr.scalar_type(), [&]<class, class I> {
+    found = kernels::find_entries(A.view<I>(), r.numel(), ptr<int64_t>(r), ptr<int64_t>(c), mutable_ptr<int64_t>(which),
+                                  mutable_ptr<int64_t>(positions));
+  });
+  const auto device = indptr.device();
+  return {which.narrow(0, 0, found).to(device), positions.narrow(0, 0, found).to(device)};
+}
+
+// A mask becomes the places where it is true; integers are left to the op that uses them.
+Tensor axis_index(const Tensor& index, int64_t size, bool columns) {
+  if (index.scalar_type() != at::kBool) return in_range(index, size, columns);
+  const char* name = columns ? "columns" : "rows";
+  TORCH_CHECK_INDEX(index.dim() == 1 && index.size(0) == size, "index: the mask of ", name, " has shape ",
+                    shape_text(index), " but A has ", size, " ", name);
+  return index.cpu().nonzero().select(1, 0).contiguous();
+}
+
+}  // namespace
+
+Gathered ops::band(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, int64_t low, int64_t high) {
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::band", "").typed<decltype(band)>();
+  return op.call(indptr, indices, shape, low, high);
+}
+
+Tensor ops::axis_index(const Tensor& index, int64_t size, bool columns) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::axis_index", "").typed<decltype(axis_index)>();
+  return op.call(index, size, columns);
+}
+
+Gathered ops::submatrix(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
+                        const std::optional<Tensor>& rows, const std::optional<Tensor>& cols) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::submatrix", "").typed<decltype(submatrix)>();
+  return op.call(indptr, indices, shape, rows, cols);
+}
+
+std::tuple<Tensor, Tensor> ops::entries(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
+                                        const Tensor& rows, const Tensor& cols) {
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::entries", "").typed<decltype(entries)>();
+  return op.call(indptr, indices, shape, rows, cols);
+}
+
+Tensor ops::place_entries(const Tensor& values, const Tensor& which, const Tensor& positions, int64_t size) {
+  auto shape = values.sym_sizes().vec();
+  shape[0] = size;
+  return values.new_zeros_symint(shape).index_copy(0, which, values.index_select(0, positions));
+}
+
+TORCH_LIBRARY_FRAGMENT(gossamer, m) {
+  m.def("axis_index(Tensor index, int size, bool columns) -> Tensor");
+  m.def(
+      "band(Tensor indptr, Tensor indices, SymInt[] shape, int low, int high) -> (Tensor indptr, Tensor indices, "
+      "Tensor positions)");
+  m.def(
+      "entries(Tensor indptr, Tensor indices, SymInt[] shape, Tensor rows, Tensor cols) -> (Tensor which, Tensor "
+      "positions)");
+  m.def(
+      "submatrix(Tensor indptr, Tensor indices, SymInt[] shape, Tensor? rows, Tensor? cols) -> (Tensor indptr, Tensor "
+      "indices, Tensor positions)");
+  m.def("place_entries(Tensor values, Tensor which, Tensor positions, int size) -> Tensor", ops::place_entries);
+}
+static void register_structure(torch::Library& m) {
+  m.impl("axis_index", axis_index);
+  m.impl("band", band);
+  m.impl("entries", entries_on_host);
+  m.impl("submatrix", submatrix_on_host);
+}
+TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
+  register_structure(m);
+}
+TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
+  register_structure(m);
+}
+
+// The front end. What is kept with a pattern is keyed by what was asked of it.
+
+namespace {
+
+struct Derived {
+  Pattern pattern;
+  Tensor positions;
+};
+
+SparseMatrix gathered(const SparseMatrix& A, const Gathered& parts, int64_t cols) {
+  const auto& [indptr, indices, positions] = parts;
+  return SparseMatrix(indptr, indices, A.values().index_select(0, positions), {indptr.size(0) - 1, cols},
+                      /*check=*/false);
+}
+
+SparseMatrix between(const SparseMatrix& A, int64_t low, int64_t high) {
+  const Pattern& P = A.pattern();
+  const auto kept = P.keep<Derived>("band " + std::to_string(low) + " " + std::to_string(high), [&] {
+    const auto [indptr, indices, positions] = ops::band(P.indptr(), P.indices(), P.sym_shape(), low, high);
+    return Derived{Pattern(indptr, indices, P.shape(), /*check=*/false), positions};
+  });
+  return SparseMatrix(kept.pattern, A.values().index_select(0, kept.positions));
+}
+
+Tensor indices_of(const at::indexing::Slice& s, int64_t size) {
+  const int64_t step = s.step().expect_int();
+  TORCH_CHECK_VALUE(step > 0, "slice: step must be positive, not ", step);
+  const auto bound = [&](const c10::SymInt& given) {
+    const int64_t at = given.expect_int();
+    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+  };
+  const int64_t begin = bound(s.start());
+  return at::arange(begin, std::max(begin, bound(s.stop())), step, at::kLong);
+}
+
+}  // namespace
+
+Tensor diagonal(const SparseMatrix& A, int64_t k) {
+  const Pattern& P = A.pattern();
+  k = std::clamp(k, -P.rows(), P.cols());
+  const int64_t row = std::max<int64_t>(-k, 0), col = std::max<int64_t>(k, 0);
+  const int64_t size = std::max<int64_t>(std::min(P.rows() - row, P.cols() - col), 0);
+  using Found = std::tuple<Tensor, Tensor>;
+  const auto [which, positions] = P.keep<Found>("diagonal " + std::to_string(k), [&]() -> Found {
+    const Tensor i = at::arange(size, at::kLong);
+    return ops::entries(P.indptr(), P.indices(), P.sym_shape(), i + row, i + col);
+  });
+  return ops::place_entries(A.values(), which, positions, size);
+}
+
+Tensor trace(const SparseMatrix& A) {
+  return diagonal(A).sum(0);
+}
+
+SparseMatrix tril(const SparseMatrix& A, int64_t k) {
+  return between(A, -A.rows(), std::clamp(k, -A.rows() - 1, A.cols()));
+}
+
+SparseMatrix triu(const SparseMatrix& A, int64_t k) {
+  return between(A, std::clamp(k, -A.rows(), A.cols()), A.cols());
+}
+
+SparseMatrix submatrix(const SparseMatrix& A, const std::optional<Tensor>& rows, const std::optional<Tensor>& cols) {
+  std::optional<Tensor> r, c;
+  if (rows) r = ops::axis_index(*rows, A.rows(), /*columns=*/false);
+  if (cols) c = ops::axis_index(*cols, A.cols(), /*columns=*/true);
+  const Pattern& P = A.pattern();
+  return gathered(A, ops::submatrix(P.indptr(), P.indices(), P.sym_shape(), r, c), c ? c->numel() : A.cols());
+}
+
+SparseMatrix slice(const SparseMatrix& A, const at::indexing::Slice& rows, const at::indexing::Slice& cols) {
+  return submatrix(A, indices_of(rows, A.rows()), indices_of(cols, A.cols()));
+}
+
+Tensor entries(const SparseMatrix& A, const Tensor& rows, const Tensor& cols) {
+  const Tensor r = ops::axis_index(rows, A.rows(), /*columns=*/false);
+  const Tensor c = ops::axis_index(cols, A.cols(), /*columns=*/true);
+  const Pattern& P = A.pattern();
+  const auto [which, positions] = ops::entries(P.indptr(), P.indices(), P.sym_shape(), r, c);
+  return ops::place_entries(A.values(), which, positions, r.numel());
+}
+
+Tensor entry(const SparseMatrix& A, int64_t i, int64_t j) {
+  return entries(A, at::full({1}, i, at::kLong), at::full({1}, j, at::kLong)).select(0, 0);
+}
+
+}  // namespace gossamer
