@@ -2,7 +2,7 @@
 // The place of the largest number of each row on a CUDA device. The contract, and the loop over a row, are those of
 // gossamer/argmax.h. A thread owns one row of one head.
 #pragma once
-#include "gossamer/argmax.h"
+#include <gossamer/kernels/argmax.h>
 #include "warp.cuh"
 
 namespace gossamer::kernels {

@@ -10,7 +10,7 @@
 #pragma once
 #include <cstdint>
 
-#include "gossamer/exec.h"
+#include <gossamer/kernels/exec.h>
 
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>

@@ -4,7 +4,7 @@
 // Backward, the pass over the rows leaves {m s, dt} of each entry and head in the scratch, and the one over the
 // transpose adds them up. Each element has one writer and one order of addition: no atomics, the same bits every time.
 #pragma once
-#include "gossamer/gat.h"
+#include <gossamer/kernels/gat.h>
 #include "online_softmax.cuh"
 
 namespace gossamer::kernels {

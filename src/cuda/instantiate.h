@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "gossamer/half.h"
+#include <gossamer/kernels/half.h>
 
 #define GOSSAMER_FOR_EACH_VALUE(X, I) \
   X(float, I)                         \

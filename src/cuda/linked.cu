@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Its mere presence tells the library that CUDA kernels are linked: see Cuda in gossamer/exec.h.
-#include "gossamer/exec.h"
+#include <gossamer/kernels/exec.h>
 
 namespace gossamer {
 

@@ -9,7 +9,7 @@
 // columns and entries it is made of 32 / lanes groups: a group owns an entry, its lanes take columns side by side. `in`
 // is a Gat or a Gatv2. scores(p, count) gives lane k the score of entry p + k and is called by the whole warp.
 #pragma once
-#include "gossamer/dropout.h"
+#include <gossamer/kernels/dropout.h>
 #include "warp.cuh"
 
 namespace gossamer::device {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Chooses the layout of lanes for U Vᵀ on a pattern and launches it; the kernels are in sddmm.cuh.
-#include "gossamer/sddmm.h"
+#include <gossamer/kernels/sddmm.h>
 
 #include "instantiate.h"
 #include "sddmm.cuh"

@@ -6,8 +6,8 @@
 // Entries are independent, so the work is cut by entries and not by rows: a long row is shared by many warps, and an
 // empty one costs nothing. Each element of `values` has one writer and one order of addition.
 #pragma once
-#include "gossamer/csr.h"
-#include "gossamer/half.h"
+#include <gossamer/kernels/csr.h>
+#include <gossamer/kernels/half.h>
 #include "warp.cuh"
 
 namespace gossamer::kernels {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Launches the softmax of each row; the kernel is in softmax.cuh.
-#include "gossamer/softmax.h"
+#include <gossamer/kernels/softmax.h>
 
 #include "instantiate.h"
 #include "softmax.cuh"

@@ -6,8 +6,8 @@
 // A warp owns one row of one head: lane k takes the entries k, k + 32, …; maximum and sum meet in shuffle trees. Each
 // element of P has one writer and one order of addition: no atomics, the same bits every time.
 #pragma once
-#include "gossamer/csr.h"
-#include "gossamer/half.h"
+#include <gossamer/kernels/csr.h>
+#include <gossamer/kernels/half.h>
 #include "warp.cuh"
 
 namespace gossamer::kernels {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Chooses the layout of lanes for Y = A X and launches it; the kernels are in spmm.cuh.
-#include "gossamer/spmm.h"
+#include <gossamer/kernels/spmm.h>
 
 #include "instantiate.h"
 #include "spmm.cuh"

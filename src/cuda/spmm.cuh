@@ -7,8 +7,8 @@
 // a warp's lanes side by side (coalesced). Each element of Y has one writer and one order of addition: no atomics,
 // the same bits every time.
 #pragma once
-#include "gossamer/csr.h"
-#include "gossamer/half.h"
+#include <gossamer/kernels/csr.h>
+#include <gossamer/kernels/half.h>
 #include "warp.cuh"
 
 namespace gossamer::kernels {

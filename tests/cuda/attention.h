@@ -3,8 +3,8 @@
 #pragma once
 #include <cmath>
 
-#include "gossamer/dropout.h"
-#include "gossamer/transpose.h"
+#include <gossamer/kernels/dropout.h>
+#include <gossamer/kernels/transpose.h>
 #include "matrix.h"
 
 namespace gossamer::test {

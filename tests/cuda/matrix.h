@@ -13,9 +13,9 @@
 #include <random>
 #include <vector>
 
+#include <gossamer/kernels/csr.h>
+#include <gossamer/kernels/half.h>
 #include "emulator/emulator.h"
-#include "gossamer/csr.h"
-#include "gossamer/half.h"
 
 namespace gossamer::test {
 

@@ -2,8 +2,8 @@
 // The reference: the CPU kernels under Serial, compiled once for all variants of the tests, because vector code for
 // every type and instruction set takes minutes under the sanitizers, and is not what they look at here.
 #pragma once
-#include "gossamer/sddmm.h"
-#include "gossamer/spmm.h"
+#include <gossamer/kernels/sddmm.h>
+#include <gossamer/kernels/spmm.h>
 #include "instantiate.h"
 
 namespace gossamer::kernels {

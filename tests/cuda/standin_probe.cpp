@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stands in for libgossamer in check_standin.py: a library that knows the CUDA kernels only as weak symbols.
-#include "gossamer/spmm.h"
+#include <gossamer/kernels/spmm.h>
 
 extern "C" bool probe_linked() {
   return gossamer::cuda_linked != nullptr;

@@ -2,8 +2,8 @@
 // Softmax and maximum of each row on the device, against the CPU kernels.
 #include "softmax.cuh"
 
+#include <gossamer/kernels/softmax.h>
 #include "argmax.cuh"
-#include "gossamer/softmax.h"
 #include "matrix.h"
 
 namespace gossamer::test {

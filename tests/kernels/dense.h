@@ -15,8 +15,8 @@
 #include <random>
 #include <vector>
 
-#include "gossamer/csr.h"
-#include "gossamer/half.h"
+#include <gossamer/kernels/csr.h>
+#include <gossamer/kernels/half.h>
 
 namespace gossamer::test {
 

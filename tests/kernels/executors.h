@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "gossamer/exec.h"
+#include <gossamer/kernels/exec.h>
 
 namespace gossamer::test {
 

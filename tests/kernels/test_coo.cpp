@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Triplets to CSR against a std::map from each place to the triplets that go there, in the order they came.
-#include "gossamer/coo.h"
+#include <gossamer/kernels/coo.h>
 
 #include <map>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Both kinds of graph attention and their gradients against plain loops in long double, and finite differences of those
 // loops, at the level GOSSAMER_SIMD chose (CTest runs all three); exp and dropout by themselves.
-#include "gossamer/gat.h"
+#include <gossamer/kernels/gat.h>
 
 #include <functional>
 
+#include <gossamer/kernels/gatv2.h>
+#include <gossamer/kernels/transpose.h>
 #include "dense.h"
 #include "executors.h"
-#include "gossamer/gatv2.h"
-#include "gossamer/transpose.h"
 
 namespace gossamer::test {
 namespace {

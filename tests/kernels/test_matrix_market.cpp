@@ -5,10 +5,10 @@
 
 #include <complex>
 
+#include <gossamer/kernels/matrix_market_read.h>
+#include <gossamer/kernels/matrix_market_write.h>
+#include <gossamer/kernels/triplets.h>
 #include "executors.h"
-#include "gossamer/matrix_market_read.h"
-#include "gossamer/matrix_market_write.h"
-#include "gossamer/triplets.h"
 
 namespace gossamer::test {
 namespace {

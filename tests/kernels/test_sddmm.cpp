@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // sddmm against the dense product U Vᵀ, at the level GOSSAMER_SIMD chose (CTest runs all three).
-#include "gossamer/sddmm.h"
+#include <gossamer/kernels/sddmm.h>
 
 #include "dense.h"
 #include "executors.h"

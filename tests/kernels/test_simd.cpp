@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include <gossamer/kernels/simd.h>
 #include "dense.h"
-#include "gossamer/simd.h"
 
 namespace gossamer::test {
 namespace {

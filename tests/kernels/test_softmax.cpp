@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Softmax and maximum of each row, against the definition in long double.
-#include "gossamer/softmax.h"
+#include <gossamer/kernels/softmax.h>
 
+#include <gossamer/kernels/argmax.h>
 #include "dense.h"
 #include "executors.h"
-#include "gossamer/argmax.h"
 
 namespace gossamer::test {
 namespace {

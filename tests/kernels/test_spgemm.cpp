@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sparse times sparse in its three forms, on the full pattern and on masks, against dense loops; the pattern of a
 // product; unions and intersections; sums that do not depend on the number of threads.
-#include "gossamer/spgemm.h"
+#include <gossamer/kernels/spgemm.h>
 
 #include <algorithm>
 #include <set>
 
+#include <gossamer/kernels/dot.h>
+#include <gossamer/kernels/merge.h>
+#include <gossamer/kernels/place.h>
+#include <gossamer/kernels/transpose.h>
 #include "dense.h"
 #include "executors.h"
-#include "gossamer/dot.h"
-#include "gossamer/merge.h"
-#include "gossamer/place.h"
-#include "gossamer/transpose.h"
 
 namespace gossamer::test {
 namespace {

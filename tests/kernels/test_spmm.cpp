@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // spmm against the dense product, at the level GOSSAMER_SIMD chose (CTest runs all three).
-#include "gossamer/spmm.h"
+#include <gossamer/kernels/spmm.h>
 
 #include <sys/mman.h>
 
+#include <gossamer/kernels/transpose.h>
 #include "dense.h"
 #include "executors.h"
-#include "gossamer/transpose.h"
 
 namespace gossamer::test {
 namespace {

@@ -4,12 +4,12 @@
 #include <functional>
 #include <optional>
 
+#include <gossamer/kernels/band.h>
+#include <gossamer/kernels/blocks.h>
+#include <gossamer/kernels/entries.h>
+#include <gossamer/kernels/kron.h>
+#include <gossamer/kernels/submatrix.h>
 #include "dense.h"
-#include "gossamer/band.h"
-#include "gossamer/blocks.h"
-#include "gossamer/entries.h"
-#include "gossamer/kron.h"
-#include "gossamer/submatrix.h"
 
 namespace gossamer::test {
 namespace {

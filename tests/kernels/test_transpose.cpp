@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Aᵀ against a sorted list of A's places, turned around; and as spmm uses it, with A's values behind a permutation.
-#include "gossamer/transpose.h"
+#include <gossamer/kernels/transpose.h>
 
 #include <algorithm>
 #include <tuple>
 
+#include <gossamer/kernels/spmm.h>
 #include "dense.h"
-#include "gossamer/spmm.h"
 
 namespace gossamer::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The triangular solve: T x = b to rounding, the same bits for every executor, the first row that has no pivot.
-#include "gossamer/triangular.h"
+#include <gossamer/kernels/triangular.h>
 
 #include "dense.h"
 #include "executors.h"
