@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions of the values that keep zero, so that the pattern stays: f(0) = 0 for what is not stored.
+// Numbers times a matrix: the pattern stays.
 #pragma once
 #include <utility>
 
@@ -15,16 +15,5 @@ SparseMatrix operator*(const SparseMatrix& A, double s);
 SparseMatrix operator*(double s, const SparseMatrix& A);
 SparseMatrix operator/(const SparseMatrix& A, const Tensor& s);
 SparseMatrix operator/(const SparseMatrix& A, double s);
-
-SparseMatrix abs(const SparseMatrix& A);
-SparseMatrix pow(const SparseMatrix& A, double p);                // p > 0
-SparseMatrix scale_rows(const SparseMatrix& A, const Tensor& d);  // diag(d) A; d (rows,), or (rows, H)
-SparseMatrix scale_cols(const SparseMatrix& A, const Tensor& d);  // A diag(d); d (cols,), or (cols, H)
-
-// f of the values; f should give 0 for 0, which is what the entries that are not stored stay.
-template <class F>
-SparseMatrix map(const SparseMatrix& A, const F& f) {
-  return A.with_values(f(A.values()));
-}
 
 }  // namespace gossamer

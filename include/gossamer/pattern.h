@@ -21,6 +21,9 @@ class Pattern {
   // Throws unless the tensors are a well-formed pattern; check = false trusts them.
   Pattern(Tensor indptr, Tensor indices, Shape shape, bool check = true);
 
+  // From tensors as an op receives them: {indptr, indices}, or these and the transpose's three. They are trusted.
+  static Pattern adopt(at::TensorList tensors, Shape shape);
+
   const Tensor& indptr() const;
   const Tensor& indices() const;
   const Shape& shape() const;

@@ -33,11 +33,6 @@ bool allclose(TensorList A, const Tensor& values_A, TensorList B, const Tensor& 
 
 }  // namespace ops
 
-Tensor sum(const SparseMatrix& A, std::optional<int64_t> dim = {});
-Tensor mean(const SparseMatrix& A, std::optional<int64_t> dim = {});
-Tensor amax(const SparseMatrix& A, std::optional<int64_t> dim = {});  // entries that are not stored count as zeros
-Tensor norm(const SparseMatrix& A);                                   // Frobenius
-SparseMatrix row_softmax(const SparseMatrix& A);
 bool allclose(const SparseMatrix& A, const SparseMatrix& B, double rtol = 1e-5, double atol = 1e-8,
               bool equal_nan = false);
 

@@ -40,31 +40,34 @@ class SparseMatrix {
   Tensor to_torch() const;  // a torch CSR tensor that shares the arrays
   std::string repr() const;
 
-  Tensor matmul(const Tensor& X) const;                // A X
-  Tensor rmatmul(const Tensor& X) const;               // X A
-  SparseMatrix matmul(const SparseMatrix& B) const;    // A B
-  SparseMatrix hadamard(const SparseMatrix& B) const;  // A ∘ B, as A * B
+  Tensor matmul(const Tensor& X) const;              // A X
+  Tensor rmatmul(const Tensor& X) const;             // X A
+  SparseMatrix matmul(const SparseMatrix& B) const;  // A B
 
-  // The functions of structure.h, reduce.h and elementwise.h as methods, for those who look here first.
-  Tensor diagonal(int64_t k = 0) const;
-  Tensor trace() const;
-  SparseMatrix tril(int64_t k = 0) const;
-  SparseMatrix triu(int64_t k = 0) const;
-  Tensor sum(std::optional<int64_t> dim = {}) const;
-  Tensor mean(std::optional<int64_t> dim = {}) const;
-  Tensor amax(std::optional<int64_t> dim = {}) const;
-  Tensor norm() const;
-  SparseMatrix row_softmax() const;
+  // Functions of the values that give 0 for 0, so that the pattern stays.
   SparseMatrix abs() const;
-  SparseMatrix pow(double p) const;
-  SparseMatrix scale_rows(const Tensor& d) const;
-  SparseMatrix scale_cols(const Tensor& d) const;
+  SparseMatrix pow(double p) const;                // p > 0
+  SparseMatrix scale_rows(const Tensor& d) const;  // diag(d) A; d (rows,), or (rows, H)
+  SparseMatrix scale_cols(const Tensor& d) const;  // A diag(d); d (cols,), or (cols, H)
+  SparseMatrix row_softmax() const;                // over the stored entries of each row
   SparseMatrix map(const std::function<Tensor(const Tensor&)>& f) const;
 
-  // A[i, j]; A[rows, cols] by index tensors or masks; A[a:b, c:d].
-  Tensor index(int64_t i, int64_t j) const;
-  SparseMatrix index(const std::optional<Tensor>& rows, const std::optional<Tensor>& cols = {}) const;
-  SparseMatrix index(const at::indexing::Slice& rows, const at::indexing::Slice& cols = {}) const;
+  // Of each column (dim 0), of each row (dim 1), of all of it (no dim); with heads, one a head.
+  Tensor sum(std::optional<int64_t> dim = {}) const;
+  Tensor mean(std::optional<int64_t> dim = {}) const;
+  Tensor amax(std::optional<int64_t> dim = {}) const;  // entries that are not stored count as zeros
+  Tensor norm() const;                                 // Frobenius
+
+  // Entries of the matrix; one that is not stored is 0. Indices may be negative, unsorted, repeated, or masks.
+  Tensor diagonal(int64_t k = 0) const;                        // A[i, i + k]
+  Tensor trace() const;                                        // Σ A[i, i]
+  Tensor index(int64_t i, int64_t j) const;                    // A[i, j]
+  Tensor index(const Tensor& rows, const Tensor& cols) const;  // A[rows[k], cols[k]], pair by pair
+  SparseMatrix index(const at::indexing::Slice& rows, const at::indexing::Slice& cols = {}) const;  // A[a:b, c:d]
+  // B[r, c] = A[rows[r], cols[c]]; none is all of the axis.
+  SparseMatrix submatrix(const std::optional<Tensor>& rows, const std::optional<Tensor>& cols = {}) const;
+  SparseMatrix tril(int64_t k = 0) const;  // the entries with j - i <= k
+  SparseMatrix triu(int64_t k = 0) const;  // the entries with j - i >= k
 
  private:
   Pattern pattern_;

@@ -2,8 +2,6 @@
 // Matrices made of the entries of others. The new pattern and the map of positions into the old values are computed on
 // the host, once; the values follow by torch's own index_select and cat, so every derivative is torch's.
 #pragma once
-#include <ATen/TensorIndexing.h>
-
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -47,18 +45,6 @@ Parts kron(TensorList A, const Tensor& values_A, SymIntArrayRef shape_A, TensorL
 Parts stack(TensorList indptrs, TensorList indices, TensorList values, at::IntArrayRef shapes, bool below, bool beside);
 
 }  // namespace ops
-
-Tensor diagonal(const SparseMatrix& A, int64_t k = 0);    // A[i, i + k]; a missing entry is 0
-Tensor trace(const SparseMatrix& A);                      // Σ A[i, i]
-SparseMatrix tril(const SparseMatrix& A, int64_t k = 0);  // the entries with j - i <= k
-SparseMatrix triu(const SparseMatrix& A, int64_t k = 0);  // the entries with j - i >= k
-
-// B[r, c] = A[rows[r], cols[c]]: indices may be negative, unsorted, repeated, or masks; none is all of the axis.
-SparseMatrix submatrix(const SparseMatrix& A, const std::optional<Tensor>& rows,
-                       const std::optional<Tensor>& cols = std::nullopt);
-SparseMatrix slice(const SparseMatrix& A, const at::indexing::Slice& rows, const at::indexing::Slice& cols = {});
-Tensor entries(const SparseMatrix& A, const Tensor& rows, const Tensor& cols);  // A[rows[k], cols[k]]; missing: 0
-Tensor entry(const SparseMatrix& A, int64_t i, int64_t j);                      // A[i, j]; missing: 0
 
 SparseMatrix diag(const Tensor& v, int64_t k = 0);  // v on diagonal k of a square matrix
 SparseMatrix kron(const SparseMatrix& A, const SparseMatrix& B);

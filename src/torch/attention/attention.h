@@ -8,15 +8,13 @@
 //
 // since backward(G) = ∂⟨Z, G⟩, whose derivative along u is ∂⟨Ź, G⟩: the Hessian is symmetric.
 #pragma once
-#include <torch/library.h>
-
 #include <string>
 
 #include "attention/composed.h"
-#include "core/autocast.h"
 #include "core/batch.h"
 #include "core/differentiable.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
 
@@ -30,11 +28,6 @@ inline Tensor or_undefined(const Optional& t) {
 inline Optional or_none(const Tensor& t) {
   return t.defined() ? Optional(t) : std::nullopt;
 }
-
-// What the kernels read and write.
-variable_list contiguous(const variable_list& tensors);
-Tensor empty_for(const Tensor& t);  // of the same shape, contiguous
-at::ScalarType sum_type(const Tensor& t);
 
 // Pattern, x_src, slope, dropout and seed.
 void check_attention(const char* op, const Attention& how, const Tensor& x_src);
@@ -110,23 +103,6 @@ Four attention_backward_autograd(TensorList pattern, const Tensor& G, const Tens
   return {out[0], out[1], out[2], out[3]};
 }
 
-// vmap: one after the other, each being a whole pass over the graph.
-template <class F>
-variable_list one_by_one(const char* op, TensorList pattern, const variable_list& tensors, const F& f) {
-  const Batch batch(op, pattern, tensors);
-  std::vector<variable_list> results;
-  for (int64_t k = 0; k < batch.size().expect_int(); ++k) {
-    variable_list one;
-    for (const Tensor& t : tensors) one.push_back(t.defined() ? batch.at(t, 0).select(0, k) : t);
-    const variable_list result = f(one);
-    results.resize(result.size());
-    for (size_t r = 0; r < result.size(); ++r) results[r].push_back(result[r]);
-  }
-  variable_list stacked;
-  for (const variable_list& result : results) stacked.push_back(batch.wrap(at::stack(result), 0));
-  return stacked;
-}
-
 template <class Kind>
 Pair attention_batched(TensorList pattern, const Tensor& a, const Tensor& b, const Tensor& c, const Optional& d,
                        SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
@@ -150,14 +126,6 @@ Four attention_backward_batched(TensorList pattern, const Tensor& G, const Tenso
   return {out[0], out[1], out[2], out[3]};
 }
 
-template <class Kind, c10::DeviceType device>
-Pair attention_autocast(TensorList pattern, const Tensor& a, const Tensor& b, const Tensor& c, const Optional& d,
-                        SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  const Autocast low(device);
-  return Kind::op(pattern, low.cast(a), low.cast(b), low.cast(c), d ? Optional(low.cast(*d)) : d, shape, slope, dropout,
-                  seed);
-}
-
 // Z alone, the seed drawn if it is wanted and not given.
 template <class Kind>
 Tensor attention_alone(TensorList pattern, const Tensor& a, const Tensor& b, const Tensor& c, const Optional& d,
@@ -174,19 +142,6 @@ Pair attention_with_weights(TensorList pattern, const Tensor& a, const Tensor& b
   Kind::check(how, in);
   const typename Kind::Composed composed{how, in};
   return {composed.Z(), composed.softmax.weights()};
-}
-
-// The four schemas of a kind; `in` are its inputs, `gradients` theirs.
-template <class Kind>
-void define_attention(torch::Library& m, const std::string& in, const std::string& gradients) {
-  const std::string name = Kind::name, how = "SymInt[] shape, float slope, float dropout, ";
-  m.def((name + "(Tensor[] pattern, " + in + how + "Tensor? seed) -> (Tensor Z, Tensor lse)").c_str());
-  m.def((name + "_backward(Tensor[] pattern, Tensor G, " + in + "Tensor Z, Tensor lse, " + how + "Tensor? seed) -> (" +
-         gradients + ")")
-            .c_str());
-  m.def((name + "_attention(Tensor[] pattern, " + in + how + "int? seed) -> Tensor").c_str(), attention_alone<Kind>);
-  m.def((name + "_with_weights(Tensor[] pattern, " + in + how + "int? seed) -> (Tensor Z, Tensor weights)").c_str(),
-        attention_with_weights<Kind>);
 }
 
 // The front end: the transpose is built, and kept, if a gradient will want it.

@@ -3,9 +3,9 @@
 // tensor, and dropout of any tensor.
 #include <ATen/ATen.h>
 #include <gossamer/kernels/online_softmax.h>
-#include <torch/library.h>
 
 #include "attention/attention.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -29,12 +29,15 @@ Tensor mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, a
   return factors.narrow(0, 0, n).view({-1, heads.expect_int()}).to(indices.device(), dtype);
 }
 
+const Op<decltype(ops::dropout_mask)> mask_op{{
+    .schema = "dropout_mask(Tensor indices, SymInt heads, float p, Tensor seed, ScalarType dtype) -> Tensor",
+    .forward = mask,
+}};
+
 }  // namespace
 
 Tensor ops::dropout_mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::dropout_mask", "").typed<decltype(dropout_mask)>();
-  return op.call(indices, std::move(heads), p, seed, dtype);
+  return mask_op(indices, std::move(heads), p, seed, dtype);
 }
 
 std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> seed) {
@@ -53,12 +56,6 @@ Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed) {
   return x * ops::dropout_mask(x.detach().reshape({-1}), 1, p, *key, x.scalar_type()).view_symint(x.sym_sizes());
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("dropout_mask(Tensor indices, SymInt heads, float p, Tensor seed, ScalarType dtype) -> Tensor");
-  m.def("dropout(Tensor x, float p, int? seed) -> Tensor", dropout);
-}
-TORCH_LIBRARY_IMPL(gossamer, CompositeExplicitAutograd, m) {
-  m.impl("dropout_mask", mask);
-}
+static const Composites composites = Composites().def("dropout(Tensor x, float p, int? seed) -> Tensor", dropout);
 
 }  // namespace gossamer

@@ -5,7 +5,6 @@
 //
 // With k = slope(t), constant wherever it has a derivative: é = k ∘ ṫ, and a gradient of e gives that of t by k.
 #include <gossamer/kernels/gat.h>
-#include <torch/library.h>
 
 #include "attention/attention.h"
 
@@ -115,54 +114,47 @@ struct Kind {
   static constexpr auto check = gossamer::check;
 };
 
+const Op<decltype(ops::gat)> forward_op{{
+    .schema = "gat(Tensor[] pattern, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? alpha_edge, "
+              "SymInt[] shape, float slope, float dropout, Tensor? seed) -> (Tensor Z, Tensor lse)",
+    .forward = forward,
+    .autograd = attention_autograd<Kind>,
+    .batched = attention_batched<Kind>,
+    .autocast = true,
+}};
+const Op<decltype(ops::gat_backward)> backward_op{{
+    .schema = "gat_backward(Tensor[] pattern, Tensor G, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? "
+              "alpha_edge, "
+              "Tensor Z, Tensor lse, SymInt[] shape, float slope, float dropout, Tensor? seed) -> "
+              "(Tensor dx_src, Tensor dalpha_src, Tensor dalpha_dst, Tensor dalpha_edge)",
+    .forward = backward,
+    .autograd = attention_backward_autograd<Kind>,
+    .batched = attention_backward_batched<Kind>,
+}};
+
 }  // namespace
 
 Pair ops::gat(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,
               const Optional& alpha_edge, SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::gat", "").typed<decltype(gat)>();
-  return op.call(pattern, x_src, alpha_src, alpha_dst, alpha_edge, shape, slope, dropout, seed);
+  return forward_op(pattern, x_src, alpha_src, alpha_dst, alpha_edge, shape, slope, dropout, seed);
 }
 
 Four ops::gat_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& alpha_src,
                        const Tensor& alpha_dst, const Optional& alpha_edge, const Tensor& Z, const Tensor& lse,
                        SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::gat_backward", "").typed<decltype(gat_backward)>();
-  return op.call(pattern, G, x_src, alpha_src, alpha_dst, alpha_edge, Z, lse, shape, slope, dropout, seed);
+  return backward_op(pattern, G, x_src, alpha_src, alpha_dst, alpha_edge, Z, lse, shape, slope, dropout, seed);
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  const std::string in = "Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? alpha_edge, ";
-  define_attention<Kind>(m, in, "Tensor dx_src, Tensor dalpha_src, Tensor dalpha_dst, Tensor dalpha_edge");
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("gat", forward);
-  m.impl("gat_backward", backward);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("gat", forward);
-  m.impl("gat_backward", backward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl("gat", forward);
-  m.impl("gat_backward", backward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl("gat", attention_autograd<Kind>);
-  m.impl("gat_backward", attention_backward_autograd<Kind>);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl("gat", attention_batched<Kind>);
-  m.impl("gat_backward", attention_backward_batched<Kind>);
-  m.impl("gat_attention", attention_alone<Kind>);
-  m.impl("gat_with_weights", attention_with_weights<Kind>);
-}
-TORCH_LIBRARY_IMPL(gossamer, AutocastCPU, m) {
-  m.impl("gat", attention_autocast<Kind, c10::DeviceType::CPU>);
-}
-TORCH_LIBRARY_IMPL(gossamer, AutocastCUDA, m) {
-  m.impl("gat", attention_autocast<Kind, c10::DeviceType::CUDA>);
-}
+static const Composites composites =
+    Composites()
+        .def(
+            "gat_attention(Tensor[] pattern, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? alpha_edge, "
+            "SymInt[] shape, float slope, float dropout, int? seed) -> Tensor",
+            attention_alone<Kind>)
+        .def(
+            "gat_with_weights(Tensor[] pattern, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? alpha_edge, "
+            "SymInt[] shape, float slope, float dropout, int? seed) -> (Tensor Z, Tensor weights)",
+            attention_with_weights<Kind>);
 
 Tensor gat_attention(const Pattern& pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,
                      const Optional& alpha_edge, const AttentionOptions& options) {

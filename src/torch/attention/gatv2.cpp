@@ -5,7 +5,6 @@
 //
 // With k = slope(t), constant wherever it has a derivative: é = att · (k ∘ ṫ) + u_att · r.
 #include <gossamer/kernels/gatv2.h>
-#include <torch/library.h>
 
 #include "attention/attention.h"
 
@@ -124,54 +123,46 @@ struct Kind {
   static constexpr auto check = gossamer::check;
 };
 
+const Op<decltype(ops::gatv2)> forward_op{{
+    .schema = "gatv2(Tensor[] pattern, Tensor x_src, Tensor x_dst, Tensor att, Tensor? x_edge, "
+              "SymInt[] shape, float slope, float dropout, Tensor? seed) -> (Tensor Z, Tensor lse)",
+    .forward = forward,
+    .autograd = attention_autograd<Kind>,
+    .batched = attention_batched<Kind>,
+    .autocast = true,
+}};
+const Op<decltype(ops::gatv2_backward)> backward_op{{
+    .schema = "gatv2_backward(Tensor[] pattern, Tensor G, Tensor x_src, Tensor x_dst, Tensor att, Tensor? x_edge, "
+              "Tensor Z, Tensor lse, SymInt[] shape, float slope, float dropout, Tensor? seed) -> "
+              "(Tensor dx_src, Tensor dx_dst, Tensor datt, Tensor dx_edge)",
+    .forward = backward,
+    .autograd = attention_backward_autograd<Kind>,
+    .batched = attention_backward_batched<Kind>,
+}};
+
 }  // namespace
 
 Pair ops::gatv2(TensorList pattern, const Tensor& x_src, const Tensor& x_dst, const Tensor& att, const Optional& x_edge,
                 SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::gatv2", "").typed<decltype(gatv2)>();
-  return op.call(pattern, x_src, x_dst, att, x_edge, shape, slope, dropout, seed);
+  return forward_op(pattern, x_src, x_dst, att, x_edge, shape, slope, dropout, seed);
 }
 
 Four ops::gatv2_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& x_dst,
                          const Tensor& att, const Optional& x_edge, const Tensor& Z, const Tensor& lse,
                          SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::gatv2_backward", "").typed<decltype(gatv2_backward)>();
-  return op.call(pattern, G, x_src, x_dst, att, x_edge, Z, lse, shape, slope, dropout, seed);
+  return backward_op(pattern, G, x_src, x_dst, att, x_edge, Z, lse, shape, slope, dropout, seed);
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  const std::string in = "Tensor x_src, Tensor x_dst, Tensor att, Tensor? x_edge, ";
-  define_attention<Kind>(m, in, "Tensor dx_src, Tensor dx_dst, Tensor datt, Tensor dx_edge");
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("gatv2", forward);
-  m.impl("gatv2_backward", backward);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("gatv2", forward);
-  m.impl("gatv2_backward", backward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl("gatv2", forward);
-  m.impl("gatv2_backward", backward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl("gatv2", attention_autograd<Kind>);
-  m.impl("gatv2_backward", attention_backward_autograd<Kind>);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl("gatv2", attention_batched<Kind>);
-  m.impl("gatv2_backward", attention_backward_batched<Kind>);
-  m.impl("gatv2_attention", attention_alone<Kind>);
-  m.impl("gatv2_with_weights", attention_with_weights<Kind>);
-}
-TORCH_LIBRARY_IMPL(gossamer, AutocastCPU, m) {
-  m.impl("gatv2", attention_autocast<Kind, c10::DeviceType::CPU>);
-}
-TORCH_LIBRARY_IMPL(gossamer, AutocastCUDA, m) {
-  m.impl("gatv2", attention_autocast<Kind, c10::DeviceType::CUDA>);
-}
+static const Composites composites =
+    Composites()
+        .def(
+            "gatv2_attention(Tensor[] pattern, Tensor x_src, Tensor x_dst, Tensor att, Tensor? x_edge, "
+            "SymInt[] shape, float slope, float dropout, int? seed) -> Tensor",
+            attention_alone<Kind>)
+        .def(
+            "gatv2_with_weights(Tensor[] pattern, Tensor x_src, Tensor x_dst, Tensor att, Tensor? x_edge, "
+            "SymInt[] shape, float slope, float dropout, int? seed) -> (Tensor Z, Tensor weights)",
+            attention_with_weights<Kind>);
 
 Tensor gatv2_attention(const Pattern& pattern, const Tensor& x_src, const Tensor& x_dst, const Tensor& att,
                        const Optional& x_edge, const AttentionOptions& options) {

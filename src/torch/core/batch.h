@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// vmap. A batching rule folds the batch into the heads or the columns of one ordinary call and unfolds the result:
-// a batch of values on one pattern *is* a matrix with heads.
+// vmap, and the three batching rules of all ops. A batch of values on one pattern *is* a matrix with heads, so most ops
+// fold the batch into the heads, or into the columns, of one ordinary call and unfold its result.
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include <optional>
+#include <vector>
 
 namespace gossamer {
+
+using at::Tensor;
+using at::TensorList;
 
 // The innermost batch among the inputs of an op. While it lives, ops see the tensors below that batch.
 class Batch {
  public:
-  Batch(const char* op, at::TensorList pattern, at::TensorList inputs);
+  Batch(const char* op, TensorList pattern, TensorList inputs);
 
   const c10::SymInt& size() const { return size_; }
-  bool has(const at::Tensor& t) const;
+  bool has(const Tensor& t) const;
   // t with its batch at dimension `dim`; without a batch it is repeated there.
-  at::Tensor at(const at::Tensor& t, int64_t dim) const;
+  Tensor at(const Tensor& t, int64_t dim) const;
   // The other way: dimension `dim` of t is the batch.
-  at::Tensor wrap(const at::Tensor& t, int64_t dim) const;
+  Tensor wrap(const Tensor& t, int64_t dim) const;
 
  private:
   int64_t level_ = -1;
@@ -28,6 +32,54 @@ class Batch {
 };
 
 // t with dimension `dim` split into `sizes`; no sizes: the dimension, of size 1, is dropped.
-at::Tensor unfold_dim(const at::Tensor& t, int64_t dim, std::initializer_list<c10::SymInt> sizes);
+Tensor unfold_dim(const Tensor& t, int64_t dim, std::initializer_list<c10::SymInt> sizes);
+
+// f(values) of values (nnz,) or (nnz, H), whose result has its heads at dimension `heads_at`: a batch is more heads.
+template <class F>
+Tensor more_heads(const char* op, TensorList pattern, const Tensor& values, const F& f, int64_t heads_at = 1) {
+  const Batch batch(op, pattern, {values});
+  const Tensor v = batch.at(values, 1);
+  if (values.dim() == 1) return batch.wrap(f(v), heads_at);
+  return batch.wrap(unfold_dim(f(v.flatten(1)), heads_at, {batch.size(), values.sym_size(1)}), heads_at);
+}
+
+// f(values, X, per_head) of values (nnz,) or (nnz, H) and X with n rows, then heads if values have them, then columns.
+// A batch of values is more heads; a batch of X alone is more columns. `per_head` goes with the values, one number a
+// head (a handle of a factor); undefined if the op has none.
+template <class F>
+Tensor heads_or_columns(const char* op, TensorList pattern, const Tensor& values, const Tensor& X,
+                        const Tensor& per_head, const F& f) {
+  const Batch batch(op, pattern, {values, X, per_head});
+  const bool heads = values.dim() == 2;
+  if (batch.has(values) || batch.has(per_head)) {
+    const Tensor v = batch.at(values, 1), x = batch.at(X, 1);
+    const Tensor h = per_head.defined() ? batch.at(per_head, 0) : per_head;
+    if (!heads) return batch.wrap(f(v, x, h), 1);
+    const Tensor y = f(v.flatten(1), x.flatten(1, 2), h.defined() ? h.flatten() : h);
+    return batch.wrap(unfold_dim(y, 1, {batch.size(), values.sym_size(1)}), 1);
+  }
+  const int64_t columns = heads ? 2 : 1;
+  const Tensor y = f(values, batch.at(X, columns).flatten(columns), per_head);
+  if (X.dim() == columns) return batch.wrap(y, columns);
+  return batch.wrap(unfold_dim(y, columns, {batch.size(), X.sym_size(columns)}), columns);
+}
+
+// f(tensors) → a list of tensors, for one member of the batch after the other: for ops of which each call is a whole
+// pass over the pattern anyway. Undefined tensors stay undefined.
+template <class F>
+std::vector<Tensor> one_by_one(const char* op, TensorList pattern, const std::vector<Tensor>& tensors, const F& f) {
+  const Batch batch(op, pattern, tensors);
+  std::vector<std::vector<Tensor>> results;
+  for (int64_t k = 0; k < batch.size().expect_int(); ++k) {
+    std::vector<Tensor> member;
+    for (const Tensor& t : tensors) member.push_back(t.defined() ? batch.at(t, 0).select(0, k) : t);
+    const std::vector<Tensor> result = f(member);
+    results.resize(result.size());
+    for (size_t r = 0; r < result.size(); ++r) results[r].push_back(result[r]);
+  }
+  std::vector<Tensor> stacked;
+  for (const std::vector<Tensor>& result : results) stacked.push_back(batch.wrap(at::stack(result), 0));
+  return stacked;
+}
 
 }  // namespace gossamer

@@ -3,16 +3,14 @@
 #include <ATen/Parallel.h>
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/simd.h>
-#include <torch/library.h>
 #include <torch/version.h>
 
 #include <gossamer/ops.h>
+#include "core/op.h"
 #include "solve/engines/engine.h"
 
 namespace gossamer {
-namespace {
-
-std::string show_config() {
+std::string ops::show_config() {
   const std::string threads = std::to_string(at::get_num_threads());
   return std::string("gossamer: ") + GOSSAMER_VERSION + "\nvector code: " + name(simd_level()) +
          "\nthreads: " + threads + " (torch's pool; torch.set_num_threads)" + "\ntorch: " TORCH_VERSION +
@@ -20,16 +18,6 @@ std::string show_config() {
          "\nsolver engines: " + engine_names();
 }
 
-}  // namespace
-
-std::string ops::show_config() {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::show_config", "").typed<std::string()>();
-  return op.call();
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("show_config() -> str", [] { return gossamer::show_config(); });
-}
+static const Composites composites = Composites().def("show_config() -> str", ops::show_config);
 
 }  // namespace gossamer

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/csr.h"
 
+#include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 
 #include <sstream>
@@ -76,6 +77,20 @@ Tensor with_compact_rows(const Tensor& X) {
     step *= X.size(k);
   }
   return X;
+}
+
+std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> all;
+  for (const Tensor& t : tensors) all.push_back(t.defined() ? t.contiguous() : t);
+  return all;
+}
+
+Tensor empty_for(const Tensor& t) {
+  return at::empty_symint(t.sym_sizes(), t.options());
+}
+
+at::ScalarType sum_type(const Tensor& t) {
+  return t.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
 }  // namespace gossamer

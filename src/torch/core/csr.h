@@ -54,6 +54,11 @@ void check_same_dtype(const char* op, const char* name, const Tensor& dense, con
 // A kernel reads rows any distance apart, but each row in one piece: X itself if it is laid out so, else a copy.
 Tensor with_compact_rows(const Tensor& X);
 
+// Each tensor contiguous, for kernels that read it so; undefined ones stay undefined.
+std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors);
+Tensor empty_for(const Tensor& t);         // of the same shape, contiguous
+at::ScalarType sum_type(const Tensor& t);  // in which a kernel adds numbers of t's type
+
 // For messages: "(5, 7)".
 std::string shape_text(const Tensor& t);
 

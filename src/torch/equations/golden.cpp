@@ -4,9 +4,9 @@
 
 #include <ATen/ATen.h>
 #include <gossamer/kernels/generate.h>
-#include <torch/library.h>
 
 #include "core/csr.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -85,11 +85,9 @@ Named golden(const datasets::Graph& graph, const GoldenOptions& options) {
   return all;
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(
-      "golden(Tensor[] pattern, int[] shape, Tensor x, Tensor y, Tensor train_mask, int num_classes, int version, "
-      "int[] hidden, int[] heads, int seed, bool self_loops, ScalarType dtype) -> (str[] names, Tensor[] values)",
-      golden_op);
-}
+static const Composites composites = Composites().def(
+    "golden(Tensor[] pattern, int[] shape, Tensor x, Tensor y, Tensor train_mask, int num_classes, int version, "
+    "int[] hidden, int[] heads, int seed, bool self_loops, ScalarType dtype) -> (str[] names, Tensor[] values)",
+    golden_op);
 
 }  // namespace gossamer

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The equations as torch.ops.gossamer_equations.*: composite ops, differentiable because what they are made of is.
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include <gossamer/equations.h>
 #include "core/csr.h"
+#include "core/op.h"
 
 namespace gossamer::equations {
 namespace {
 
 using at::IntArrayRef;
 
+// What Python's Pattern has found out about itself, its transpose, comes along.
 Pattern pattern_of(TensorList tensors, IntArrayRef shape) {
-  TORCH_CHECK_VALUE(tensors.size() >= 2 && shape.size() == 2, "equations: a pattern is {indptr, indices} and a shape");
-  return Pattern(tensors[0], tensors[1], {shape[0], shape[1]}, /*check=*/false);
+  TORCH_CHECK_VALUE(shape.size() == 2, "equations: shape must be (rows, cols), not ", shape.size(), " numbers");
+  return Pattern::adopt(tensors, {shape[0], shape[1]});
+}
+
+// A function of a pattern as an op: {tensors, shape} in its place.
+template <class... A>
+auto on_pattern(Tensor (*function)(const Pattern&, A...)) {
+  return [function](TensorList tensors, IntArrayRef shape, A... arguments) -> Tensor {
+    return function(pattern_of(tensors, shape), arguments...);
+  };
 }
 
 template <class Parameters>
@@ -41,68 +50,65 @@ std::tuple<std::vector<std::string>, std::vector<Tensor>> network_op(TensorList 
   return result;
 }
 
+Tensor convolution_op(TensorList A, IntArrayRef shape, const Tensor& values, const Tensor& H, const Tensor& W) {
+  return convolution(SparseMatrix(pattern_of(A, shape), values), H, W);
+}
+
+Tensor coefficients_v1(const Tensor& X, const Tensor& a) {
+  return coefficients(X, a);
+}
+
+Tensor coefficients_v2(const Tensor& X) {
+  return coefficients(X).alias();  // an op may not return its argument itself
+}
+
 }  // namespace
 
-TORCH_LIBRARY_FRAGMENT(gossamer_equations, m) {
-  const auto def = [&m](const char* arguments, auto f) {
-    m.def(std::string(arguments).append(" -> Tensor").c_str(), f);
-  };
-  using T = const Tensor&;
-  def("convolution(Tensor[] A, int[] shape, Tensor values, Tensor H, Tensor W)",
-      [](TensorList A, IntArrayRef shape, T values, T H, T W) {
-        return convolution(SparseMatrix(pattern_of(A, shape), values), H, W);
-      });
-  def("combination(Tensor H, Tensor W)", combination);
-  def("coefficients_v1(Tensor X, Tensor a)", [](T X, T a) { return coefficients(X, a); });
-  def("coefficients_v2(Tensor X)", [](T X) { return coefficients(X).alias(); });
-  def("outer_sum(Tensor[] A, int[] shape, Tensor c_dst, Tensor c_src)",
-      [](TensorList A, IntArrayRef shape, T c_dst, T c_src) { return outer_sum(pattern_of(A, shape), c_dst, c_src); });
-  def("logits_v1(Tensor sum, float slope)", logits_v1);
-  def("logits_v2(Tensor a, Tensor sum, float slope)", logits_v2);
-  def("attention(Tensor[] A, int[] shape, Tensor L)",
-      [](TensorList A, IntArrayRef shape, T L) { return attention(pattern_of(A, shape), L); });
-  def("aggregation(Tensor[] A, int[] shape, Tensor S, Tensor X)",
-      [](TensorList A, IntArrayRef shape, T S, T X) { return aggregation(pattern_of(A, shape), S, X); });
-  def("hidden_output(Tensor Z)", hidden_output);
-  def("final_output(Tensor Z)", final_output);
-  def("hidden_delta(Tensor Z, Tensor delta)", hidden_delta);
-  def("output_jacobian(Tensor H)", output_jacobian);
-  def("output_delta(Tensor jacobian, Tensor delta)", output_delta);
-  def("head_delta(Tensor output_delta, int heads)", head_delta);
-  def("attention_gradient(Tensor[] A, int[] shape, Tensor delta_prime, Tensor X)",
-      [](TensorList A, IntArrayRef shape, T d, T X) { return attention_gradient(pattern_of(A, shape), d, X); });
-  def("attention_jacobian(Tensor[] A, int[] shape, Tensor S, int i)",
-      [](TensorList A, IntArrayRef shape, T S, int64_t i) { return attention_jacobian(pattern_of(A, shape), S, i); });
-  def("logit_gradient(Tensor[] A, int[] shape, Tensor S, Tensor dS)",
-      [](TensorList A, IntArrayRef shape, T S, T dS) { return logit_gradient(pattern_of(A, shape), S, dS); });
-  def("slopes_v1(Tensor sum, float slope)", slopes_v1);
-  def("slopes_v2(Tensor a, Tensor sum, float slope)", slopes_v2);
-  def("edge_gradient_v1(Tensor C_prime, Tensor dL)", edge_gradient_v1);
-  def("edge_gradient_v2(Tensor C_prime, Tensor dL)", edge_gradient_v2);
-  def("destination_sum(Tensor[] A, int[] shape, Tensor Delta)",
-      [](TensorList A, IntArrayRef shape, T Delta) { return destination_sum(pattern_of(A, shape), Delta); });
-  def("source_sum(Tensor[] A, int[] shape, Tensor Delta)",
-      [](TensorList A, IntArrayRef shape, T Delta) { return source_sum(pattern_of(A, shape), Delta); });
-  def("vector_gradient_v1(Tensor X, Tensor Sigma)", vector_gradient_v1);
-  def("vector_gradient_v2(Tensor dL, Tensor sum, float slope)", vector_gradient_v2);
-  def("bracket_v1(Tensor[] A, int[] shape, Tensor S, Tensor delta_prime, Tensor Sigma_dst, Tensor a_dst, "
-      "Tensor Sigma_src, Tensor a_src)",
-      [](TensorList A, IntArrayRef shape, T S, T d, T Sigma_dst, T a_dst, T Sigma_src, T a_src) {
-        return bracket_v1(pattern_of(A, shape), S, d, Sigma_dst, a_dst, Sigma_src, a_src);
-      });
-  def("bracket_v2(Tensor[] A, int[] shape, Tensor S, Tensor delta_prime, Tensor Sigma_src)",
-      [](TensorList A, IntArrayRef shape, T S, T d, T Sigma_src) {
-        return bracket_v2(pattern_of(A, shape), S, d, Sigma_src);
-      });
-  def("feature_gradient_v1(Tensor bracket, Tensor W)", feature_gradient_v1);
-  def("feature_gradient_v2(Tensor Sigma_dst, Tensor W_dst, Tensor bracket, Tensor W_src)", feature_gradient_v2);
-  def("weight_gradient(Tensor H, Tensor bracket)", weight_gradient);
-  def("loss(Tensor H, Tensor y, Tensor mask)", loss);
-  def("loss_gradient(Tensor H, Tensor y, Tensor mask)", loss_gradient);
-  m.def(
-      "network(Tensor[] A, int[] shape, Tensor H, Tensor y, Tensor mask, Tensor[] parameters, int version, float slope)"
-      " -> (str[] names, Tensor[] values)",
-      network_op);
-}
+static const Composites composites =
+    Composites("gossamer_equations")
+        .def("convolution(Tensor[] A, int[] shape, Tensor values, Tensor H, Tensor W) -> Tensor", convolution_op)
+        .def("combination(Tensor H, Tensor W) -> Tensor", combination)
+        .def("coefficients_v1(Tensor X, Tensor a) -> Tensor", coefficients_v1)
+        .def("coefficients_v2(Tensor X) -> Tensor", coefficients_v2)
+        .def("outer_sum(Tensor[] A, int[] shape, Tensor c_dst, Tensor c_src) -> Tensor", on_pattern(outer_sum))
+        .def("logits_v1(Tensor sum, float slope) -> Tensor", logits_v1)
+        .def("logits_v2(Tensor a, Tensor sum, float slope) -> Tensor", logits_v2)
+        .def("attention(Tensor[] A, int[] shape, Tensor L) -> Tensor", on_pattern(attention))
+        .def("aggregation(Tensor[] A, int[] shape, Tensor S, Tensor X) -> Tensor", on_pattern(aggregation))
+        .def("hidden_output(Tensor Z) -> Tensor", hidden_output)
+        .def("final_output(Tensor Z) -> Tensor", final_output)
+        .def("hidden_delta(Tensor Z, Tensor delta) -> Tensor", hidden_delta)
+        .def("output_jacobian(Tensor H) -> Tensor", output_jacobian)
+        .def("output_delta(Tensor jacobian, Tensor delta) -> Tensor", output_delta)
+        .def("head_delta(Tensor output_delta, int heads) -> Tensor", head_delta)
+        .def("attention_gradient(Tensor[] A, int[] shape, Tensor delta_prime, Tensor X) -> Tensor",
+             on_pattern(attention_gradient))
+        .def("attention_jacobian(Tensor[] A, int[] shape, Tensor S, int i) -> Tensor", on_pattern(attention_jacobian))
+        .def("logit_gradient(Tensor[] A, int[] shape, Tensor S, Tensor dS) -> Tensor", on_pattern(logit_gradient))
+        .def("slopes_v1(Tensor sum, float slope) -> Tensor", slopes_v1)
+        .def("slopes_v2(Tensor a, Tensor sum, float slope) -> Tensor", slopes_v2)
+        .def("edge_gradient_v1(Tensor C_prime, Tensor dL) -> Tensor", edge_gradient_v1)
+        .def("edge_gradient_v2(Tensor C_prime, Tensor dL) -> Tensor", edge_gradient_v2)
+        .def("destination_sum(Tensor[] A, int[] shape, Tensor Delta) -> Tensor", on_pattern(destination_sum))
+        .def("source_sum(Tensor[] A, int[] shape, Tensor Delta) -> Tensor", on_pattern(source_sum))
+        .def("vector_gradient_v1(Tensor X, Tensor Sigma) -> Tensor", vector_gradient_v1)
+        .def("vector_gradient_v2(Tensor dL, Tensor sum, float slope) -> Tensor", vector_gradient_v2)
+        .def(
+            "bracket_v1(Tensor[] A, int[] shape, Tensor S, Tensor delta_prime, Tensor Sigma_dst, Tensor a_dst, Tensor "
+            "Sigma_src, Tensor a_src) -> Tensor",
+            on_pattern(bracket_v1))
+        .def("bracket_v2(Tensor[] A, int[] shape, Tensor S, Tensor delta_prime, Tensor Sigma_src) -> Tensor",
+             on_pattern(bracket_v2))
+        .def("feature_gradient_v1(Tensor bracket, Tensor W) -> Tensor", feature_gradient_v1)
+        .def("feature_gradient_v2(Tensor Sigma_dst, Tensor W_dst, Tensor bracket, Tensor W_src) -> Tensor",
+             feature_gradient_v2)
+        .def("weight_gradient(Tensor H, Tensor bracket) -> Tensor", weight_gradient)
+        .def("loss(Tensor H, Tensor y, Tensor mask) -> Tensor", loss)
+        .def("loss_gradient(Tensor H, Tensor y, Tensor mask) -> Tensor", loss_gradient)
+        .def(
+            "network(Tensor[] A, int[] shape, Tensor H, Tensor y, Tensor mask, Tensor[] parameters, int version, float "
+            "slope)"
+            " -> (str[] names, Tensor[] values)",
+            network_op);
 
 }  // namespace gossamer::equations

@@ -3,10 +3,10 @@
 #include <gossamer/kernels/npz.h>
 
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include <gossamer/golden.h>
 #include "core/csr.h"
+#include "core/op.h"
 #include "files/mtx.h"
 
 namespace gossamer {
@@ -69,8 +69,7 @@ void write_npz(const std::string& path, const equations::Named& arrays) {
   check_system("write_npz", path, write(path, names, tensors));
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("write_npz(str path, str[] names, Tensor[] arrays) -> int error", write_op);
-}
+static const Composites composites =
+    Composites().def("write_npz(str path, str[] names, Tensor[] arrays) -> int error", write_op);
 
 }  // namespace gossamer

@@ -6,10 +6,10 @@
 #include <gossamer/kernels/file.h>
 #include <gossamer/kernels/matrix_market_read.h>
 #include <gossamer/kernels/triplets.h>
-#include <torch/library.h>
 
 #include "core/csr.h"
 #include "core/launch.h"
+#include "core/op.h"
 #include "files/mtx.h"
 
 namespace gossamer {
@@ -25,8 +25,6 @@ using Parts = std::vector<mm::Part>;
 // {indptr, indices, values} or {dense}; rows, cols; the system's error number or 0.
 using Contents = std::tuple<std::vector<Tensor>, int64_t, int64_t, int64_t>;
 
-constexpr const char* schema =
-    "read_mtx(str path, ScalarType? dtype) -> (Tensor[] parts, int rows, int cols, int error)";
 // Parsed as float only if float is wanted: by way of double, it could be rounded twice.
 at::ScalarType parsed_as(const std::string& path, Field field, std::optional<at::ScalarType> dtype) {
   const auto native = field == Field::integer ? at::kLong : field == Field::complex ? at::kComplexDouble : at::kDouble;
@@ -113,9 +111,7 @@ Contents read(c10::string_view path_, std::optional<at::ScalarType> dtype) {
 }
 
 Contents call_read(const std::string& path, std::optional<at::ScalarType> dtype) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::read_mtx", "").typed<decltype(read)>();
-  auto contents = op.call(path, dtype);
+  auto contents = read(path, dtype);
   check_system("read_mtx", path, std::get<3>(contents));
   return contents;
 }
@@ -134,8 +130,7 @@ Tensor read_mtx_array(const std::string& path, std::optional<at::ScalarType> dty
   return parts[0];
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(schema, read);
-}
+static const Composites composites =
+    Composites().def("read_mtx(str path, ScalarType? dtype) -> (Tensor[] parts, int rows, int cols, int error)", read);
 
 }  // namespace gossamer

@@ -3,11 +3,11 @@
 #include <ATen/ATen.h>
 #include <gossamer/kernels/file.h>
 #include <gossamer/kernels/matrix_market_write.h>
-#include <torch/library.h>
 
 #include <gossamer/io.h>
 #include "core/csr.h"
 #include "core/launch.h"
+#include "core/op.h"
 #include "files/mtx.h"
 
 namespace gossamer {
@@ -19,10 +19,6 @@ using mm::Format;
 using mm::Header;
 using mm::Symmetry;
 using Write = std::function<void(AtomicFile&)>;
-
-// parts: {dense}, {indptr, indices, values}, or {indptr, indices} for a pattern without values.
-constexpr const char* schema =
-    "write_mtx(str path, Tensor[] parts, int[] shape, str comment, str symmetry) -> int error";
 
 // The values as they are written, and the field that says so.
 std::pair<Tensor, Field> writable(const Tensor& values) {
@@ -137,9 +133,7 @@ int64_t write(c10::string_view path_, TensorList parts, at::IntArrayRef shape, c
 
 void call_write(const std::string& path, TensorList parts, at::IntArrayRef shape, const std::string& comment,
                 const std::string& symmetry) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::write_mtx", "").typed<decltype(write)>();
-  check_system("write_mtx", path, op.call(path, parts, shape, comment, symmetry));
+  check_system("write_mtx", path, write(path, parts, shape, comment, symmetry));
 }
 
 }  // namespace
@@ -153,8 +147,8 @@ void write_mtx(const std::string& path, const Tensor& dense, const std::string& 
   call_write(path, {dense}, dense.sizes(), comment, symmetry);
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(schema, write);
-}
+// parts: {dense}, {indptr, indices, values}, or {indptr, indices} for a pattern without values.
+static const Composites composites =
+    Composites().def("write_mtx(str path, Tensor[] parts, int[] shape, str comment, str symmetry) -> int error", write);
 
 }  // namespace gossamer

@@ -5,13 +5,13 @@
 
 #include <ATen/ATen.h>
 #include <gossamer/kernels/file.h>
-#include <torch/library.h>
 
 #include <charconv>
 #include <filesystem>
 
 #include <gossamer/io.h>
 #include "core/csr.h"
+#include "core/op.h"
 #include "files/mtx.h"
 
 namespace gossamer::datasets {
@@ -117,12 +117,12 @@ Graph load(const std::string& folder) {
   return {adjacency.with_values(at::ones_like(adjacency.values())), x, y, train, val, test, classes};
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("read_integers(str path) -> (Tensor numbers, int error)", read_integers);
-  m.def(
-      "check_graph(str where, int[] adjacency, int[] x, Tensor y, Tensor train, Tensor val, Tensor test) -> "
-      "(Tensor train_mask, Tensor val_mask, Tensor test_mask)",
-      check_graph_op);
-}
+static const Composites composites =
+    Composites()
+        .def("read_integers(str path) -> (Tensor numbers, int error)", read_integers)
+        .def(
+            "check_graph(str where, int[] adjacency, int[] x, Tensor y, Tensor train, Tensor val, Tensor test) -> "
+            "(Tensor train_mask, Tensor val_mask, Tensor test_mask)",
+            check_graph_op);
 
 }  // namespace gossamer::datasets

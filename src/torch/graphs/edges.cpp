@@ -4,11 +4,12 @@
 #include <gossamer/edges.h>
 
 #include <ATen/ATen.h>
-#include <torch/library.h>
+#include <gossamer/kernels/coo.h>
 
 #include <gossamer/reduce.h>
 #include "core/csr.h"
 #include "core/host.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -20,7 +21,37 @@ void check_edge_index(const char* op, const Tensor& edge_index) {
                    ": edge_index must be integers, not ", edge_index.scalar_type());
 }
 
+// The edges in CSR order: coo_sort, without merging what is equal.
+std::tuple<Tensor, Tensor, Tensor> graph(const Tensor& edge_index, at::IntArrayRef shape) {
+  const KeptResults kept;
+  check_edge_index("graph_pattern", edge_index);
+  TORCH_CHECK_VALUE(shape.size() == 2 && shape[0] >= 0 && shape[1] >= 0,
+                    "graph_pattern: shape must be (destinations, sources), not ", shape);
+  const Tensor host = edge_index.to(at::kCPU, at::kLong).contiguous();
+  const int64_t edges = host.size(1), *sources = ptr<int64_t>(host), *targets = sources + edges;
+  for (int64_t k = 0; k < edges; ++k)
+    TORCH_CHECK_VALUE(sources[k] >= 0 && sources[k] < shape[1] && targets[k] >= 0 && targets[k] < shape[0],
+                      "graph_pattern: edge ", k, " goes from ", sources[k], " to ", targets[k], ", outside ", shape[1],
+                      " sources and ", shape[0], " destinations");
+  const Tensor starts = host_integers(shape[0] + 1), order = host_integers(edges);
+  kernels::coo_sort(shape[0], edges, targets, sources, mutable_ptr<int64_t>(starts), mutable_ptr<int64_t>(order));
+  const auto type = index_type(/*wide=*/false, {shape[0], shape[1], edges});
+  const Tensor indices = host.select(0, 0).index_select(0, order);
+  const auto device = edge_index.device();
+  return {starts.to(device, type), indices.to(device, type), order.to(device)};
+}
+
+const Op<decltype(ops::graph)> graph_op{{
+    .schema = "graph(Tensor edge_index, int[] shape) -> (Tensor indptr, Tensor indices, Tensor order)",
+    .forward = graph,
+    .meta = false,
+}};
+
 }  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> ops::graph(const Tensor& edge_index, at::IntArrayRef shape) {
+  return graph_op(edge_index, shape);
+}
 
 std::tuple<Tensor, Tensor, Tensor> ops::edges(const Tensor& edge_index, at::IntArrayRef shape, int64_t self_loops) {
   const KeptResults kept;
@@ -66,11 +97,16 @@ Tensor ops::gcn_norm(TensorList pattern, const Tensor& weights, SymIntArrayRef s
   return scale_axis(pattern, scale_axis(pattern, weights, d, shape, /*cols=*/false), d, shape, /*cols=*/true);
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("edges(Tensor edge_index, int[] shape, int self_loops) -> (Tensor indptr, Tensor indices, Tensor edge)",
-        ops::edges);
-  m.def("loop_features(Tensor edge_index, Tensor edge_attr, int n, str reduce) -> Tensor", ops::loop_features);
-  m.def("gcn_norm(Tensor[] pattern, Tensor weights, SymInt[] shape) -> Tensor", ops::gcn_norm);
+static const Composites composites =
+    Composites()
+        .def("edges(Tensor edge_index, int[] shape, int self_loops) -> (Tensor indptr, Tensor indices, Tensor edge)",
+             ops::edges)
+        .def("loop_features(Tensor edge_index, Tensor edge_attr, int n, str reduce) -> Tensor", ops::loop_features)
+        .def("gcn_norm(Tensor[] pattern, Tensor weights, SymInt[] shape) -> Tensor", ops::gcn_norm);
+
+std::pair<Pattern, Tensor> graph_pattern(const Tensor& edge_index, Shape shape) {
+  const auto [indptr, indices, order] = ops::graph(edge_index, shape);
+  return {Pattern(indptr, indices, shape, /*check=*/false), order};
 }
 
 Edges edges(const Tensor& edge_index, Shape shape, SelfLoops loops) {

@@ -2,12 +2,12 @@
 // Graphs made by a seed, with features and a split: what generate.h draws, as tensors.
 #include <ATen/ATen.h>
 #include <gossamer/kernels/generate.h>
-#include <torch/library.h>
 
 #include <limits>
 
 #include <gossamer/datasets.h>
 #include "core/csr.h"
+#include "core/op.h"
 
 namespace gossamer::datasets {
 namespace {
@@ -155,18 +155,17 @@ Graph power_law(int64_t num_nodes, int64_t num_edges, double exponent, int64_t n
       num_classes);
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  const std::string parts =
-      " -> (Tensor indptr, Tensor indices, Tensor x, Tensor y, Tensor train_mask, Tensor val_mask, Tensor test_mask)";
-  m.def(
-      ("stochastic_block_model(int[] sizes, float p_in, float p_out, int num_features, float noise, int? seed)" + parts)
-          .c_str(),
-      block_model_op);
-  m.def(("power_law(int num_nodes, int num_edges, float exponent, int num_classes, float homophily, int num_features, "
-         "float noise, int? seed)" +
-         parts)
-            .c_str(),
-        power_law_op);
-}
+static const std::string parts =
+    " -> (Tensor indptr, Tensor indices, Tensor x, Tensor y, Tensor train_mask, Tensor val_mask, Tensor test_mask)";
+static const Composites composites =
+    Composites()
+        .def("stochastic_block_model(int[] sizes, float p_in, float p_out, int num_features, float noise, int? seed)" +
+                 parts,
+             block_model_op)
+        .def(
+            "power_law(int num_nodes, int num_edges, float exponent, int num_classes, float homophily, "
+            "int num_features, float noise, int? seed)" +
+                parts,
+            power_law_op);
 
 }  // namespace gossamer::datasets

@@ -2,9 +2,9 @@
 // Ways into and out of CSR, written in torch's own differentiable functions: what flows in as values flows back as
 // gradients. Each returns {indptr, indices, values}. Composite ops: both front ends call the same code.
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include "core/csr.h"
+#include "core/op.h"
 
 namespace gossamer {
 
@@ -139,19 +139,17 @@ Parts ops::random(at::IntArrayRef shape, int64_t nnz, std::optional<at::Generato
                   shape);
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  const auto parts = [&m](const char* arguments, auto* f) {
-    m.def(std::string(arguments).append(" -> (Tensor indptr, Tensor indices, Tensor values)").c_str(), f);
-  };
-  parts("from_coo(Tensor rows, Tensor cols, Tensor values, int[] shape)", ops::from_coo);
-  parts("from_edge_index(Tensor edge_index, Tensor? values, int? num_nodes)", ops::from_edge_index);
-  parts("eye(int rows, int cols, ScalarType dtype, Device device)", ops::eye);
-  parts("from_dense(Tensor dense)", ops::from_dense);
-  parts("from_torch(Tensor A)", ops::from_torch);
-  parts("poisson(int[] grid, ScalarType dtype, Device device)", ops::poisson);
-  parts("random(int[] shape, int nnz, Generator? generator, ScalarType dtype)", ops::random);
-  m.def("row_indices(Tensor indptr, Tensor indices) -> Tensor", ops::row_indices);
-  m.def("to_dense(Tensor indptr, Tensor indices, Tensor values, int[] shape) -> Tensor", ops::to_dense);
-}
+static const std::string parts = " -> (Tensor indptr, Tensor indices, Tensor values)";
+static const Composites composites =
+    Composites()
+        .def("from_coo(Tensor rows, Tensor cols, Tensor values, int[] shape)" + parts, ops::from_coo)
+        .def("from_edge_index(Tensor edge_index, Tensor? values, int? num_nodes)" + parts, ops::from_edge_index)
+        .def("eye(int rows, int cols, ScalarType dtype, Device device)" + parts, ops::eye)
+        .def("from_dense(Tensor dense)" + parts, ops::from_dense)
+        .def("from_torch(Tensor A)" + parts, ops::from_torch)
+        .def("poisson(int[] grid, ScalarType dtype, Device device)" + parts, ops::poisson)
+        .def("random(int[] shape, int nnz, Generator? generator, ScalarType dtype)" + parts, ops::random)
+        .def("row_indices(Tensor indptr, Tensor indices) -> Tensor", ops::row_indices)
+        .def("to_dense(Tensor indptr, Tensor indices, Tensor values, int[] shape) -> Tensor", ops::to_dense);
 
 }  // namespace gossamer

@@ -2,12 +2,12 @@
 // Patterns from triplets and the check of patterns from elsewhere. Host work, done once per pattern.
 #include <ATen/ops/empty.h>
 #include <gossamer/kernels/coo.h>
-#include <torch/library.h>
 
 #include <limits>
 
 #include "core/csr.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -61,26 +61,25 @@ void check(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape) {
   });
 }
 
+const Op<decltype(ops::coo)> coo_op{{
+    .schema = "coo(Tensor rows, Tensor cols, int[] shape) -> (Tensor indptr, Tensor indices, Tensor slot)",
+    .forward = coo,
+    .meta = false,
+}};
+const Op<decltype(ops::check_pattern)> check_op{{
+    .schema = "check_pattern(Tensor indptr, Tensor indices, int[] shape) -> ()",
+    .forward = check,
+    .meta = false,
+}};
+
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor> ops::coo(const Tensor& rows, const Tensor& cols, at::IntArrayRef shape) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::coo", "").typed<decltype(coo)>();
-  return op.call(rows, cols, shape);
+  return coo_op(rows, cols, shape);
 }
 
 void ops::check_pattern(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::check_pattern", "").typed<decltype(check_pattern)>();
-  op.call(indptr, indices, shape);
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("coo(Tensor rows, Tensor cols, int[] shape) -> (Tensor indptr, Tensor indices, Tensor slot)");
-  m.def("check_pattern(Tensor indptr, Tensor indices, int[] shape) -> ()");
-}
-TORCH_LIBRARY_IMPL(gossamer, CompositeExplicitAutograd, m) {
-  m.impl("coo", coo);
-  m.impl("check_pattern", check);
+  check_op(indptr, indices, shape);
 }
 
 }  // namespace gossamer

@@ -55,21 +55,25 @@ SparseMatrix operator/(const SparseMatrix& A, double s) {
   return A.with_values(A.values() / s);
 }
 
-SparseMatrix abs(const SparseMatrix& A) {
-  return A.with_values(A.values().abs());
+SparseMatrix SparseMatrix::abs() const {
+  return with_values(values_.abs());
 }
 
-SparseMatrix pow(const SparseMatrix& A, double p) {
+SparseMatrix SparseMatrix::pow(double p) const {
   TORCH_CHECK_VALUE(p > 0, "pow: the exponent must be positive, not ", p, ": 0 ** p would not be 0");
-  return A.with_values(A.values().pow(p));
+  return with_values(values_.pow(p));
 }
 
-SparseMatrix scale_rows(const SparseMatrix& A, const Tensor& d) {
-  return scaled(A, d, /*cols=*/false);
+SparseMatrix SparseMatrix::scale_rows(const Tensor& d) const {
+  return scaled(*this, d, /*cols=*/false);
 }
 
-SparseMatrix scale_cols(const SparseMatrix& A, const Tensor& d) {
-  return scaled(A, d, /*cols=*/true);
+SparseMatrix SparseMatrix::scale_cols(const Tensor& d) const {
+  return scaled(*this, d, /*cols=*/true);
+}
+
+SparseMatrix SparseMatrix::map(const std::function<Tensor(const Tensor&)>& f) const {
+  return with_values(f(values_));
 }
 
 }  // namespace gossamer

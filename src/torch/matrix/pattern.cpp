@@ -40,6 +40,20 @@ Pattern::Pattern(Tensor indptr, Tensor indices, Shape shape, bool check) : state
   state_->shape = shape;
 }
 
+Pattern Pattern::adopt(at::TensorList tensors, Shape shape) {
+  TORCH_CHECK_VALUE(
+      tensors.size() == 2 || tensors.size() == 5,
+      "Pattern: a pattern is {indptr, indices} or these and the transpose's {indptr, indices, perm}, not ",
+      tensors.size(), " tensors");
+  Pattern pattern(tensors[0], tensors[1], shape, /*check=*/false);
+  if (tensors.size() == 5)
+    std::call_once(pattern.state_->transposed, [&] {
+      pattern.state_->indptr_t = tensors[2], pattern.state_->indices_t = tensors[3],
+      pattern.state_->perm_t = tensors[4];
+    });
+  return pattern;
+}
+
 const Tensor& Pattern::indptr() const {
   return state_->indptr;
 }

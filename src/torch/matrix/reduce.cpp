@@ -6,7 +6,6 @@
 
 #include <ATen/ATen.h>
 #include <gossamer/kernels/argmax.h>
-#include <torch/library.h>
 
 #include <array>
 #include <limits>
@@ -14,6 +13,7 @@
 #include "core/batch.h"
 #include "core/csr.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -47,14 +47,15 @@ Tensor argmax(const Tensor& indptr, const Tensor& values, SymInt cols) {
   return at;
 }
 
-// A batch is more heads.
 Tensor argmax_batched(const Tensor& indptr, const Tensor& values, SymInt cols) {
-  const Batch batch("amax", {indptr}, {values});
-  const Tensor v = batch.at(values, 1);
-  if (values.dim() == 1) return batch.wrap(ops::row_argmax(indptr, v, cols), 1);
-  const Tensor at = ops::row_argmax(indptr, v.flatten(1), cols);
-  return batch.wrap(unfold_dim(at, 1, {batch.size(), values.sym_size(1)}), 1);
+  return more_heads("amax", {indptr}, values, [&](const Tensor& v) { return ops::row_argmax(indptr, v, cols); });
 }
+
+const Op<decltype(ops::row_argmax)> argmax_op{{
+    .schema = "row_argmax(Tensor indptr, Tensor values, SymInt cols) -> Tensor",
+    .forward = argmax,
+    .batched = argmax_batched,
+}};
 
 // Σ_i y[i], as the one entry of y 1ᵀ: in one order, whatever the number of threads, which torch's own sum is not.
 Tensor total(const Tensor& y) {
@@ -83,9 +84,7 @@ Tensor row_amax(const Tensor& indptr, const Tensor& values, const SymInt& cols) 
 }  // namespace
 
 Tensor ops::row_argmax(const Tensor& indptr, const Tensor& values, SymInt cols) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::row_argmax", "").typed<decltype(row_argmax)>();
-  return op.call(indptr, values, std::move(cols));
+  return argmax_op(indptr, values, std::move(cols));
 }
 
 Tensor ops::row_sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
@@ -160,35 +159,18 @@ bool ops::allclose(TensorList A, const Tensor& values_A, TensorList B, const Ten
   return at::allclose(on_both(values_A, 0), on_both(values_B, values_A.size(0)), rtol, atol, equal_nan);
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("row_argmax(Tensor indptr, Tensor values, SymInt cols) -> Tensor");
-  m.def("scale_axis(Tensor[] pattern, Tensor values, Tensor d, SymInt[] shape, bool cols) -> Tensor", ops::scale_axis);
-  m.def("sum(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::sum);
-  m.def("mean(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::mean);
-  m.def("amax(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::amax);
-  m.def("norm(Tensor values) -> Tensor", frobenius);
-  m.def(
-      "allclose(Tensor[] A, Tensor values_A, Tensor[] B, Tensor values_B, int[] shape, float rtol, float atol, bool "
-      "equal_nan) -> bool",
-      ops::allclose);
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("row_argmax", argmax);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("row_argmax", argmax);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl("row_argmax", argmax);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {  // the composite ones batch part by part
-  m.impl("scale_axis", ops::scale_axis);
-  m.impl("sum", ops::sum);
-  m.impl("mean", ops::mean);
-  m.impl("amax", ops::amax);
-  m.impl("norm", frobenius);
-  m.impl("row_argmax", argmax_batched);
-}
+static const Composites composites =
+    Composites()
+        .def("scale_axis(Tensor[] pattern, Tensor values, Tensor d, SymInt[] shape, bool cols) -> Tensor",
+             ops::scale_axis)
+        .def("sum(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::sum)
+        .def("mean(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::mean)
+        .def("amax(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::amax)
+        .def("norm(Tensor values) -> Tensor", frobenius)
+        .def(
+            "allclose(Tensor[] A, Tensor values_A, Tensor[] B, Tensor values_B, int[] shape, float rtol, float atol, "
+            "bool equal_nan) -> bool",
+            ops::allclose);
 
 // The front end.
 
@@ -202,24 +184,20 @@ Tensor reduced(const Op& op, const SparseMatrix& A, std::optional<int64_t> dim) 
 
 }  // namespace
 
-Tensor sum(const SparseMatrix& A, std::optional<int64_t> dim) {
-  return reduced(ops::sum, A, dim);
+Tensor SparseMatrix::sum(std::optional<int64_t> dim) const {
+  return reduced(ops::sum, *this, dim);
 }
 
-Tensor mean(const SparseMatrix& A, std::optional<int64_t> dim) {
-  return reduced(ops::mean, A, dim);
+Tensor SparseMatrix::mean(std::optional<int64_t> dim) const {
+  return reduced(ops::mean, *this, dim);
 }
 
-Tensor amax(const SparseMatrix& A, std::optional<int64_t> dim) {
-  return reduced(ops::amax, A, dim);
+Tensor SparseMatrix::amax(std::optional<int64_t> dim) const {
+  return reduced(ops::amax, *this, dim);
 }
 
-Tensor norm(const SparseMatrix& A) {
-  return frobenius(A.values());
-}
-
-SparseMatrix row_softmax(const SparseMatrix& A) {
-  return A.with_values(ops::row_softmax(A.pattern().tensors(), A.values(), A.pattern().sym_shape()));
+Tensor SparseMatrix::norm() const {
+  return frobenius(values_);
 }
 
 bool allclose(const SparseMatrix& A, const SparseMatrix& B, double rtol, double atol, bool equal_nan) {

@@ -5,13 +5,13 @@
 #include <gossamer/kernels/softmax.h>
 
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include <gossamer/reduce.h>
 #include "core/batch.h"
 #include "core/csr.h"
 #include "core/differentiable.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -44,40 +44,26 @@ Tensor autograd(TensorList pattern, const Tensor& values, SymIntArrayRef shape) 
       });
 }
 
-// A batch is more heads.
 Tensor batched(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  const Batch batch("row_softmax", pattern, {values});
-  const Tensor v = batch.at(values, 1);
-  if (values.dim() == 1) return batch.wrap(ops::row_softmax(pattern, v, shape), 1);
-  const Tensor P = ops::row_softmax(pattern, v.flatten(1), shape);
-  return batch.wrap(unfold_dim(P, 1, {batch.size(), values.sym_size(1)}), 1);
+  return more_heads("row_softmax", pattern, values,
+                    [&](const Tensor& v) { return ops::row_softmax(pattern, v, shape); });
 }
+
+const Op<decltype(ops::row_softmax)> op{{
+    .schema = "row_softmax(Tensor[] pattern, Tensor values, SymInt[] shape) -> Tensor",
+    .forward = forward,
+    .autograd = autograd,
+    .batched = batched,
+}};
 
 }  // namespace
 
 Tensor ops::row_softmax(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::row_softmax", "").typed<decltype(row_softmax)>();
-  return op.call(pattern, values, shape);
+  return op(pattern, values, shape);
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("row_softmax(Tensor[] pattern, Tensor values, SymInt[] shape) -> Tensor");
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("row_softmax", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("row_softmax", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl("row_softmax", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl("row_softmax", autograd);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl("row_softmax", batched);
+SparseMatrix SparseMatrix::row_softmax() const {
+  return with_values(ops::row_softmax(pattern_.tensors(), values_, pattern_.sym_shape()));
 }
 
 }  // namespace gossamer

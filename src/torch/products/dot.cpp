@@ -5,13 +5,13 @@
 #include <gossamer/kernels/dot.h>
 
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include <gossamer/products.h>
 #include "core/batch.h"
 #include "core/csr.h"
 #include "core/differentiable.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -57,43 +57,33 @@ Tensor scale_autograd(const Tensor& u, const Tensor& s) {
       });
 }
 
-// One after the other: a batch of sums is small.
+// A batch of sums is small.
 template <Tensor (*op)(const Tensor&, const Tensor&)>
 Tensor batched(const Tensor& u, const Tensor& v) {
-  const Batch batch("dot", {}, {u, v});
-  const Tensor us = batch.at(u, 0), vs = batch.at(v, 0);
-  std::vector<Tensor> results;
-  for (int64_t k = 0; k < us.size(0); ++k) results.push_back(op(us.select(0, k), vs.select(0, k)));
-  return batch.wrap(at::stack(results), 0);
+  return one_by_one("dot", {}, {u, v}, [](const variable_list& in) { return variable_list{op(in[0], in[1])}; })[0];
 }
+
+const Op<decltype(ops::dot)> dot_op{{
+    .schema = "dot(Tensor u, Tensor v) -> Tensor",
+    .forward = dot_forward,
+    .autograd = dot_autograd,
+    .batched = batched<ops::dot>,
+}};
+const Op<decltype(ops::scale)> scale_op{{
+    .schema = "scale(Tensor u, Tensor s) -> Tensor",
+    .forward = scale_forward,
+    .autograd = scale_autograd,
+    .batched = batched<ops::scale>,
+}};
 
 }  // namespace
 
 Tensor ops::dot(const Tensor& u, const Tensor& v) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::dot", "").typed<decltype(dot)>();
-  return op.call(u, v);
+  return dot_op(u, v);
 }
 
 Tensor ops::scale(const Tensor& u, const Tensor& s) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::scale", "").typed<decltype(scale)>();
-  return op.call(u, s);
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("dot(Tensor u, Tensor v) -> Tensor");
-  m.def("scale(Tensor u, Tensor s) -> Tensor");
-}
-TORCH_LIBRARY_IMPL(gossamer, CompositeExplicitAutograd, m) {
-  m.impl("dot", dot_forward);
-  m.impl("scale", scale_forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl("dot", dot_autograd);
-  m.impl("scale", scale_autograd);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl("dot", batched<ops::dot>);
-  m.impl("scale", batched<ops::scale>);
+  return scale_op(u, s);
 }
 
 }  // namespace gossamer

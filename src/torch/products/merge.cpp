@@ -3,19 +3,17 @@
 #include <gossamer/kernels/merge.h>
 
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include <gossamer/products.h>
 #include "core/csr.h"
 #include "core/host.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
-namespace {
-
 using Merged = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
-Merged merge(TensorList list_A, TensorList list_B, at::IntArrayRef shape, bool intersect) {
+Merged ops::merge(TensorList list_A, TensorList list_B, at::IntArrayRef shape, bool intersect) {
   const KeptResults kept;
   const auto size = c10::fromIntArrayRefSlow(shape);
   const PatternTensors A = host_pattern("merge", list_A[0], list_A[1], size);
@@ -42,17 +40,9 @@ Merged merge(TensorList list_A, TensorList list_B, at::IntArrayRef shape, bool i
   return result;
 }
 
-}  // namespace
-
-Merged ops::merge(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect) {
-  return gossamer::merge(A, B, shape, intersect);
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(
-      "merge(Tensor[] A, Tensor[] B, int[] shape, bool intersect) -> "
-      "(Tensor indptr, Tensor indices, Tensor at_A, Tensor at_B)",
-      merge);
-}
+static const Composites composites = Composites().def(
+    "merge(Tensor[] A, Tensor[] B, int[] shape, bool intersect) -> (Tensor indptr, Tensor indices, Tensor at_A, Tensor "
+    "at_B)",
+    ops::merge);
 
 }  // namespace gossamer

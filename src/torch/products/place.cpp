@@ -6,13 +6,13 @@
 #include <gossamer/kernels/place.h>
 
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include <gossamer/products.h>
 #include "core/batch.h"
 #include "core/csr.h"
 #include "core/differentiable.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -126,74 +126,49 @@ Tensor sum_autograd(const Tensor& a, const Tensor& at_a, const Tensor& b, const 
       /*keep_output=*/false);
 }
 
-// Batched values are more heads.
-template <class Op>
-Tensor with_more_heads(const char* name, const Tensor& values, const Tensor& at, const Op& op) {
-  const Batch batch(name, {at}, {values});
-  const Tensor v = batch.at(values, 1);
-  if (values.dim() == 1) return batch.wrap(op(v), 1);
-  return batch.wrap(unfold_dim(op(v.flatten(1)), 1, {batch.size(), values.sym_size(1)}), 1);
-}
-
 Tensor pick_batched(const Tensor& whole, const Tensor& at) {
-  return with_more_heads("pick", whole, at, [&](const Tensor& v) { return ops::pick(v, at); });
+  return more_heads("pick", {at}, whole, [&](const Tensor& v) { return ops::pick(v, at); });
 }
 
 Tensor place_batched(const Tensor& part, const Tensor& at, SymInt n) {
-  return with_more_heads("place", part, at, [&](const Tensor& v) { return ops::place(v, at, n); });
+  return more_heads("place", {at}, part, [&](const Tensor& v) { return ops::place(v, at, n); });
 }
 
 Tensor sum_batched(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
   return ops::place(a, at_a, n).add(ops::place(b, at_b, n));
 }
 
+const Op<decltype(ops::pick)> pick_op{{
+    .schema = "pick(Tensor whole, Tensor at) -> Tensor",
+    .forward = pick_forward,
+    .autograd = pick_autograd,
+    .batched = pick_batched,
+}};
+const Op<decltype(ops::place)> place_op{{
+    .schema = "place(Tensor part, Tensor at, SymInt n) -> Tensor",
+    .forward = place_forward,
+    .autograd = place_autograd,
+    .batched = place_batched,
+}};
+const Op<decltype(ops::place_sum)> place_sum_op{{
+    .schema = "place_sum(Tensor a, Tensor at_a, Tensor b, Tensor at_b, SymInt n) -> Tensor",
+    .forward = sum_forward,
+    .autograd = sum_autograd,
+    .batched = sum_batched,
+}};
+
 }  // namespace
 
 Tensor ops::pick(const Tensor& whole, const Tensor& at) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::pick", "").typed<decltype(pick)>();
-  return op.call(whole, at);
+  return pick_op(whole, at);
 }
 
 Tensor ops::place(const Tensor& part, const Tensor& at, SymInt n) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::place", "").typed<decltype(place)>();
-  return op.call(part, at, std::move(n));
+  return place_op(part, at, std::move(n));
 }
 
 Tensor ops::place_sum(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::place_sum", "").typed<decltype(place_sum)>();
-  return op.call(a, at_a, b, at_b, std::move(n));
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("pick(Tensor whole, Tensor at) -> Tensor");
-  m.def("place(Tensor part, Tensor at, SymInt n) -> Tensor");
-  m.def("place_sum(Tensor a, Tensor at_a, Tensor b, Tensor at_b, SymInt n) -> Tensor");
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("pick", pick_forward);
-  m.impl("place", place_forward);
-  m.impl("place_sum", sum_forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("pick", pick_forward);
-  m.impl("place", place_forward);
-  m.impl("place_sum", sum_forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl("pick", pick_forward);
-  m.impl("place", place_forward);
-  m.impl("place_sum", sum_forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl("pick", pick_autograd);
-  m.impl("place", place_autograd);
-  m.impl("place_sum", sum_autograd);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl("pick", pick_batched);
-  m.impl("place", place_batched);
-  m.impl("place_sum", sum_batched);
+  return place_sum_op(a, at_a, b, at_b, std::move(n));
 }
 
 }  // namespace gossamer

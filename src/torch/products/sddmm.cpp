@@ -3,19 +3,16 @@
 // (Complex: with the conjugates of V and U.)
 #include <ATen/ops/empty.h>
 #include <gossamer/kernels/sddmm.h>
-#include <torch/library.h>
 
-#include "core/autocast.h"
 #include "core/batch.h"
 #include "core/bilinear.h"
 #include "core/csr.h"
 #include "core/differentiable.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
-
-constexpr const char* schema = "sddmm(Tensor[] pattern, Tensor U, Tensor V, SymInt[] shape) -> Tensor";
 
 Tensor forward(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
   if (U.is_complex()) {
@@ -62,42 +59,18 @@ Tensor batched(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArray
   return batch.wrap(unfold_dim(values, 1, {batch.size(), U.sym_size(1)}), 1);
 }
 
-template <c10::DeviceType device>
-Tensor autocast(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
-  const Autocast low(device);
-  return ops::sddmm(pattern, low.cast(U), low.cast(V), shape);
-}
+const Op<decltype(ops::sddmm)> op{{
+    .schema = "sddmm(Tensor[] pattern, Tensor U, Tensor V, SymInt[] shape) -> Tensor",
+    .forward = forward,
+    .autograd = autograd,
+    .batched = batched,
+    .autocast = true,
+}};
 
 }  // namespace
 
 Tensor ops::sddmm(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::sddmm", "").typed<decltype(sddmm)>();
-  return op.call(pattern, U, V, shape);
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(schema);
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("sddmm", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("sddmm", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl("sddmm", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl("sddmm", autograd);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl("sddmm", batched);
-}
-TORCH_LIBRARY_IMPL(gossamer, AutocastCPU, m) {
-  m.impl("sddmm", autocast<c10::DeviceType::CPU>);
-}
-TORCH_LIBRARY_IMPL(gossamer, AutocastCUDA, m) {
-  m.impl("sddmm", autocast<c10::DeviceType::CUDA>);
+  return op(pattern, U, V, shape);
 }
 
 }  // namespace gossamer

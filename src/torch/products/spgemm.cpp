@@ -6,7 +6,6 @@
 #include <gossamer/kernels/spgemm.h>
 
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include <limits>
 
@@ -17,6 +16,7 @@
 #include "core/differentiable.h"
 #include "core/host.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -55,15 +55,6 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
   const PatternTensors B = unpack("spgemm", pattern_B, shape_B, /*t=*/false);
   check(A, a, B, b, shape_A, shape_B, form);
   const PatternTensors C = unpack("spgemm", pattern_C, product_shape(shape_A, shape_B, form), /*t=*/false);
-  if (a.is_cuda()) {  // the kernels are the host's for now
-    const auto host = [](TensorList list) {
-      std::vector<Tensor> moved;
-      for (const Tensor& t : list) moved.push_back(t.cpu());
-      return moved;
-    };
-    return forward(host(pattern_A), a.cpu(), shape_A, host(pattern_B), b.cpu(), shape_B, host(pattern_C), form)
-        .to(a.device());
-  }
   const Tensor c = at::empty_symint({C.nnz()}, a.options());
   launch("spgemm", a, A.indptr, [&]<class T, class I>(auto exec) {
     if constexpr (Host<decltype(exec)>) {
@@ -101,19 +92,32 @@ Tensor autograd(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorLis
       });
 }
 
-// One product after the other: the values of a batch share the patterns and nothing else.
+// The values of a batch share the patterns and nothing else.
 Tensor batched(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
                SymIntArrayRef shape_B, TensorList C, int64_t form) {
-  const Batch batch("spgemm", C, {a, b});
-  const Tensor as = batch.at(a, 0), bs = batch.at(b, 0);
-  std::vector<Tensor> products;
-  for (int64_t k = 0; k < as.size(0); ++k)
-    products.push_back(ops::spgemm(A, as.select(0, k), shape_A, B, bs.select(0, k), shape_B, C, form));
-  return batch.wrap(at::stack(products), 0);
+  return one_by_one("spgemm", C, {a, b}, [&](const variable_list& in) {
+    return variable_list{ops::spgemm(A, in[0], shape_A, B, in[1], shape_B, C, form)};
+  })[0];
 }
 
-std::tuple<Tensor, Tensor> pattern(TensorList list_A, at::IntArrayRef shape_A, TensorList list_B,
-                                   at::IntArrayRef shape_B) {
+const Op<decltype(ops::spgemm)> op{{
+    .schema = "spgemm(Tensor[] A, Tensor a, SymInt[] shape_A, Tensor[] B, Tensor b, SymInt[] shape_B, Tensor[] C, "
+              "int form) -> Tensor",
+    .forward = forward,
+    .autograd = autograd,
+    .batched = batched,
+    .where = Where::host,
+}};
+
+}  // namespace
+
+Tensor ops::spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
+                   SymIntArrayRef shape_B, TensorList C, int64_t form) {
+  return op(A, a, shape_A, B, b, shape_B, C, form);
+}
+
+std::tuple<Tensor, Tensor> ops::spgemm_pattern(TensorList list_A, at::IntArrayRef shape_A, TensorList list_B,
+                                               at::IntArrayRef shape_B) {
   const KeptResults kept;
   const PatternTensors A = host_pattern("spgemm", list_A[0], list_A[1], c10::fromIntArrayRefSlow(shape_A));
   const PatternTensors B = host_pattern("spgemm", list_B[0], list_B[1], c10::fromIntArrayRefSlow(shape_B));
@@ -138,41 +142,8 @@ std::tuple<Tensor, Tensor> pattern(TensorList list_A, at::IntArrayRef shape_A, T
   return {indptr.to(device, type), indices.to(device)};
 }
 
-}  // namespace
-
-Tensor ops::spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
-                   SymIntArrayRef shape_B, TensorList C, int64_t form) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::spgemm", "").typed<decltype(spgemm)>();
-  return op.call(A, a, shape_A, B, b, shape_B, C, form);
-}
-
-std::tuple<Tensor, Tensor> ops::spgemm_pattern(TensorList A, at::IntArrayRef shape_A, TensorList B,
-                                               at::IntArrayRef shape_B) {
-  return pattern(A, shape_A, B, shape_B);
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(
-      "spgemm(Tensor[] A, Tensor a, SymInt[] shape_A, Tensor[] B, Tensor b, SymInt[] shape_B, Tensor[] C, int form) "
-      "-> Tensor");
-  m.def("spgemm_pattern(Tensor[] A, int[] shape_A, Tensor[] B, int[] shape_B) -> (Tensor indptr, Tensor indices)",
-        pattern);
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("spgemm", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("spgemm", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl("spgemm", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl("spgemm", autograd);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl("spgemm", batched);
-}
+static const Composites composites = Composites().def(
+    "spgemm_pattern(Tensor[] A, int[] shape_A, Tensor[] B, int[] shape_B) -> (Tensor indptr, Tensor indices)",
+    ops::spgemm_pattern);
 
 }  // namespace gossamer

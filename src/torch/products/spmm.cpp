@@ -3,20 +3,16 @@
 // (Complex: with the conjugates of X and A.)
 #include <ATen/ops/empty.h>
 #include <gossamer/kernels/spmm.h>
-#include <torch/library.h>
 
-#include "core/autocast.h"
 #include "core/batch.h"
 #include "core/bilinear.h"
 #include "core/csr.h"
 #include "core/differentiable.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
-
-constexpr const char* schema =
-    "spmm(Tensor[] pattern, Tensor values, Tensor X, SymInt[] shape, bool t=False) -> Tensor";
 
 Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
   if (values.is_complex()) {
@@ -68,58 +64,24 @@ Tensor autograd(TensorList pattern, const Tensor& values, const Tensor& X, SymIn
       });
 }
 
-// Batched values are more heads; a batch of X alone is more columns.
 Tensor batched(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
-  const Batch batch("spmm", pattern, {values, X});
-  const bool heads = values.dim() == 2;
-  if (batch.has(values)) {
-    const Tensor v = batch.at(values, 1), x = batch.at(X, 1);
-    if (!heads) return batch.wrap(ops::spmm(pattern, v, x, shape, t), 1);
-    const Tensor y = ops::spmm(pattern, v.flatten(1), x.flatten(1, 2), shape, t);
-    return batch.wrap(unfold_dim(y, 1, {batch.size(), values.sym_size(1)}), 1);
-  }
-  const int64_t dim = heads ? 2 : 1;
-  const Tensor x = batch.at(X, dim), y = ops::spmm(pattern, values, x.flatten(dim), shape, t);
-  if (X.dim() == dim) return batch.wrap(y, dim);
-  return batch.wrap(unfold_dim(y, dim, {batch.size(), X.sym_size(dim)}), dim);
+  return heads_or_columns(
+      "spmm", pattern, values, X, /*per_head=*/{},
+      [&](const Tensor& v, const Tensor& x, const Tensor&) { return ops::spmm(pattern, v, x, shape, t); });
 }
 
-template <c10::DeviceType device>
-Tensor autocast(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
-  const Autocast low(device);
-  return ops::spmm(pattern, low.cast(values), low.cast(X), shape, t);
-}
+const Op<decltype(ops::spmm)> op{{
+    .schema = "spmm(Tensor[] pattern, Tensor values, Tensor X, SymInt[] shape, bool t=False) -> Tensor",
+    .forward = forward,
+    .autograd = autograd,
+    .batched = batched,
+    .autocast = true,
+}};
 
 }  // namespace
 
 Tensor ops::spmm(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::spmm", "").typed<decltype(spmm)>();
-  return op.call(pattern, values, X, shape, t);
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(schema);
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("spmm", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("spmm", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl("spmm", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl("spmm", autograd);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl("spmm", batched);
-}
-TORCH_LIBRARY_IMPL(gossamer, AutocastCPU, m) {
-  m.impl("spmm", autocast<c10::DeviceType::CPU>);
-}
-TORCH_LIBRARY_IMPL(gossamer, AutocastCUDA, m) {
-  m.impl("spmm", autocast<c10::DeviceType::CUDA>);
+  return op(pattern, values, X, shape, t);
 }
 
 }  // namespace gossamer

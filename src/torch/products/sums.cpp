@@ -43,6 +43,10 @@ SparseMatrix operator-(const SparseMatrix& A, const SparseMatrix& B) {
   return spadd(A, B, one, -one);
 }
 
+SparseMatrix SparseMatrix::matmul(const SparseMatrix& B) const {
+  return spgemm(*this, B);
+}
+
 SparseMatrix hadamard(const SparseMatrix& A, const SparseMatrix& B) {
   check_alike("hadamard", A, B);
   if (A.pattern().equals(B.pattern())) return A.with_values(A.values() * B.values());

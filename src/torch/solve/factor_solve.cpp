@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // x = A⁻¹ b, or A⁻ᵀ b if t, from factors that are computed once.
-//   db = A⁻ᵀ g        dA = -(db xᵀ) on A, swapped if t        x' = A⁻¹ (b' - A' x)
+// The derivative is that of every linear solve: linear_solve.h.
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
-#include "core/batch.h"
 #include "core/csr.h"
-#include "core/differentiable.h"
+#include "core/op.h"
 #include "solve/factor.h"
+#include "solve/linear_solve.h"
 #include "solve/solve.h"
 
 namespace gossamer {
 namespace {
 
 constexpr const char* op_name = "factor_solve";
-constexpr const char* schema =
-    "factor_solve(Tensor factor, Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, bool t=False) -> Tensor";
-
 // X: (columns, n) in float64, solved in place. Refined while the residual is worth it; A is (pattern, values).
 void solve_refined(const MatrixFactor& factor, TensorList pattern, const Tensor& values, Tensor& X,
                    SymIntArrayRef shape, bool t, double enough) {
@@ -60,90 +56,54 @@ Tensor forward(const Tensor& factor, TensorList pattern, const Tensor& values, c
   if (b.numel() == 0) return at::empty_symint(b.sym_sizes(), b.options());
   const auto factors = factors_at(factor);
   const int64_t H = static_cast<int64_t>(factors.size()), n = b.size(0);
-  const auto host = on_host(pattern);
-  const Tensor wide = values.to(at::kCPU, at::kDouble).reshape({-1, H});
+  const Tensor wide = values.to(at::kDouble).reshape({-1, H});
   const double enough = b.scalar_type() == at::kDouble ? 4e-16 : 1e-12;
-  Tensor X = b.to(at::kCPU, at::kDouble)
+  Tensor X = b.to(at::kDouble)
                  .reshape({n, H, -1})
                  .permute({1, 2, 0})
                  .clone(at::MemoryFormat::Contiguous);  // (H, k, n), ours to write to
   for (int64_t h = 0; h < H; ++h) {
     Tensor x = X[h];
     TORCH_CHECK_VALUE(factors[h]->n() == n, "solve: b has ", n, " rows but the factor has ", factors[h]->n());
-    solve_refined(*factors[h], host, wide.select(1, h), x, shape, t, enough);
+    solve_refined(*factors[h], pattern, wide.select(1, h), x, shape, t, enough);
   }
   return X.permute({2, 0, 1}).reshape(b.sizes()).to(b.options()).contiguous();
 }
 
-Tensor autograd(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
-                bool t) {
+LinearSolve solve_of(TensorList pattern, SymIntArrayRef shape, bool t) {
   const auto P = pattern.vec();
   const auto S = shape.vec();
-  const auto solve = [=](const Tensor& f, const Tensor& v, const Tensor& rhs, bool transposed) {
-    return ops::factor_solve(f, P, v, rhs, S, transposed);
-  };
-  return differentiable(
-      op_name, {values, b, factor}, [&](const variable_list& in) { return solve(in[2], in[0], in[1], t); },
-      [=](const Tensor& G, const variable_list& in, const Tensor& x, const Wanted& wanted) {
-        variable_list grads(3);
-        const Tensor db = solve(in[2], in[0], G, !t);
-        if (wanted[1]) grads[1] = db;
-        if (!wanted[0]) return grads;
-        const bool vectors = in[0].dim() == 2 && x.dim() == 2;  // a vector per head: sddmm wants its column spelled out
-        const Tensor u = vectors ? db.neg().unsqueeze(-1) : db.neg(), w = vectors ? x.unsqueeze(-1) : x;
-        grads[0] = t ? ops::sddmm(P, w, u, S) : ops::sddmm(P, u, w, S);
-        return grads;
-      },
-      [=](const variable_list& at, const variable_list& moving, const Tensor& x) {
-        Tensor rhs = moving[1];
-        if (moving[0].defined()) {
-          const Tensor moved = ops::spmm(P, moving[0], x, S, t);
-          rhs = rhs.defined() ? rhs.sub(moved) : moved.neg();
-        }
-        return solve(at[2], at[0], rhs, t);
-      });
+  return {op_name, P, S, t, [=](const Tensor& v, const Tensor& b, const Tensor& factor, bool transposed) {
+            return ops::factor_solve(factor, P, v, b, S, transposed);
+          }};
 }
 
-// Batched values are more heads, with a factor each; a batch of b alone is more columns.
+Tensor autograd(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
+                bool t) {
+  return differentiable_solve(solve_of(pattern, shape, t), values, b, factor);
+}
+
 Tensor batched(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
                bool t) {
-  const Batch batch(op_name, pattern, {factor, values, b});
-  const bool heads = values.dim() == 2;
-  if (batch.has(values) || batch.has(factor)) {
-    const Tensor f = batch.at(factor, 0), v = batch.at(values, 1), rhs = batch.at(b, 1);
-    if (!heads) return batch.wrap(ops::factor_solve(f, pattern, v, rhs, shape, t), 1);
-    const Tensor x = ops::factor_solve(f.flatten(), pattern, v.flatten(1), rhs.flatten(1, 2), shape, t);
-    return batch.wrap(unfold_dim(x, 1, {batch.size(), values.sym_size(1)}), 1);
-  }
-  const int64_t dim = heads ? 2 : 1;
-  const Tensor rhs = batch.at(b, dim), x = ops::factor_solve(factor, pattern, values, rhs.flatten(dim), shape, t);
-  if (b.dim() == dim) return batch.wrap(x, dim);
-  return batch.wrap(unfold_dim(x, dim, {batch.size(), b.sym_size(dim)}), dim);
+  return batched_solve(solve_of(pattern, shape, t), values, b, factor);
 }
+
+const Op<decltype(ops::factor_solve)> op{{
+    .schema = "factor_solve(Tensor factor, Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, bool t=False) -> "
+              "Tensor",
+    .forward = forward,
+    .autograd = autograd,
+    .batched = batched,
+    .meta = false,
+    .where = Where::host,
+    .mixed = true,
+}};
 
 }  // namespace
 
 Tensor ops::factor_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
                          SymIntArrayRef shape, bool t) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::factor_solve", "").typed<decltype(factor_solve)>();
-  return op.call(factor, pattern, values, b, shape, t);
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(schema);
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl(op_name, forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl(op_name, forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl(op_name, autograd);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl(op_name, batched);
+  return op(factor, pattern, values, b, shape, t);
 }
 
 }  // namespace gossamer

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The factors of a matrix, for factor_solve and factor_logdet. Not differentiated: those ops know what A is.
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include "core/batch.h"
 #include "core/csr.h"
+#include "core/op.h"
 #include "solve/factor.h"
 #include "solve/solve.h"
 
@@ -19,10 +19,10 @@ Tensor analyze(TensorList pattern, SymIntArrayRef shape) {
                     "factorize: the engines take up to 2^31 rows and entries, not ", T.indptr.size(0) - 1, " and ",
                     T.indices.size(0));
   const auto integers = [](const Tensor& t) {
-    const Tensor host = t.cpu().to(at::kInt).contiguous();
+    const Tensor host = t.to(at::kInt).contiguous();
     return std::vector<int>(host.const_data_ptr<int>(), host.const_data_ptr<int>() + host.numel());
   };
-  const Tensor perm = T.perm.cpu().to(at::kLong).contiguous();
+  const Tensor perm = T.perm.to(at::kLong).contiguous();
   std::vector<int64_t> from(perm.const_data_ptr<int64_t>(), perm.const_data_ptr<int64_t>() + perm.numel());
   const bool symmetric = at::equal(T.indptr, pattern[0]) && at::equal(T.indices, pattern[1]);
   return handle_of({std::make_shared<const PatternAnalysis>(shape[0].expect_int(), integers(T.indptr),
@@ -40,19 +40,13 @@ Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view 
                     shape_text(values), " but the pattern has ", pattern->nnz(), " entries");
   const auto size = values.sizes().slice(1);
   const int64_t heads = c10::multiply_integers(size);
-  const Tensor wide = values.to(at::kCPU, at::kDouble).contiguous();
+  const Tensor wide = values.to(at::kDouble).contiguous();
   std::vector<std::shared_ptr<const MatrixFactor>> factors;
   for (int64_t h = 0; h < heads && pattern->n() > 0; ++h)
     factors.push_back(std::make_shared<const MatrixFactor>(
         *pattern, pattern->by_columns(wide.const_data_ptr<double>() + h, heads), which, std::string(engine)));
   if (pattern->n() == 0) factors.resize(heads);
   return handle_of(std::move(factors), size);
-}
-
-Tensor factorize_below_autograd(const Tensor& analysis, const Tensor& values, c10::string_view kind,
-                                c10::string_view engine) {
-  at::AutoDispatchBelowADInplaceOrView below;
-  return ops::factorize(analysis, values, kind, engine);
 }
 
 Tensor factorize_batched(const Tensor& analysis, const Tensor& values, c10::string_view kind, c10::string_view engine) {
@@ -66,46 +60,40 @@ std::string engine_of(const Tensor& factor) {
   return factors.empty() || !factors[0] ? "eigen" : factors[0]->engine();
 }
 
+// Handles live on the host, whatever the device of the matrix: their fakes are told so in python/gossamer/_fakes.py.
+const Op<decltype(ops::analyze)> analyze_op{{
+    .schema = "analyze(Tensor[] pattern, SymInt[] shape) -> Tensor",
+    .forward = analyze,
+    .meta = false,
+    .where = Where::host_and_stay,
+}};
+const Op<decltype(ops::factorize)> factorize_op{{
+    .schema = "factorize(Tensor analysis, Tensor values, str kind, str engine='auto') -> Tensor",
+    .forward = factorize,
+    .batched = factorize_batched,
+    .constant = true,
+    .meta = false,
+    .where = Where::host_and_stay,
+    .mixed = true,
+}};
+const Op<decltype(ops::factor_engine)> engine_op{{
+    .schema = "factor_engine(Tensor factor) -> str",
+    .forward = engine_of,
+    .meta = false,
+}};
+
 }  // namespace
 
 Tensor ops::analyze(TensorList pattern, SymIntArrayRef shape) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::analyze", "").typed<decltype(analyze)>();
-  return op.call(pattern, shape);
+  return analyze_op(pattern, shape);
 }
 
 Tensor ops::factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind, c10::string_view engine) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::factorize", "").typed<decltype(factorize)>();
-  return op.call(analysis, values, kind, engine);
+  return factorize_op(analysis, values, kind, engine);
 }
 
 std::string ops::factor_engine(const Tensor& factor) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::factor_engine", "").typed<decltype(factor_engine)>();
-  return op.call(factor);
-}
-
-// Handles live on the host, whatever the device of the matrix: their fakes are told so in python/gossamer/linalg.py.
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("analyze(Tensor[] pattern, SymInt[] shape) -> Tensor");
-  m.def("factorize(Tensor analysis, Tensor values, str kind, str engine='auto') -> Tensor");
-  m.def("factor_engine(Tensor factor) -> str");
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("analyze", analyze);
-  m.impl("factorize", factorize);
-  m.impl("factor_engine", engine_of);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("analyze", analyze);
-  m.impl("factorize", factorize);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl("factorize", factorize_below_autograd);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl("factorize", factorize_batched);
+  return engine_op(factor);
 }
 
 }  // namespace gossamer

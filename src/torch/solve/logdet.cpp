@@ -2,7 +2,6 @@
 // y = log|det A| from the factors of A, and Z = A⁻ᵀ on A's pattern, its gradient.
 //   dA = g Z        y' = Z · A'        dA = -(A⁻ᵀ Gᵀ A⁻ᵀ) on the pattern for a gradient G of Z; Z' is the same of A'
 #include <ATen/ATen.h>
-#include <torch/library.h>
 
 #include <algorithm>
 
@@ -10,6 +9,7 @@
 #include "core/batch.h"
 #include "core/csr.h"
 #include "core/differentiable.h"
+#include "core/op.h"
 #include "solve/factor.h"
 #include "solve/solve.h"
 
@@ -110,70 +110,62 @@ Tensor autograd_inverse(const Tensor& factor, TensorList pattern, const Tensor& 
       /*keep_output=*/false);
 }
 
-// Batched values are more heads.
-template <class Op>
-Tensor batched(const char* name, const Op& op, const Tensor& factor, TensorList pattern, const Tensor& values,
-               SymIntArrayRef shape, int64_t head_dim) {
+// Batched values are more heads, with a factor each.
+template <class F>
+Tensor batched(const char* name, const Tensor& factor, TensorList pattern, const Tensor& values, int64_t heads_at,
+               const F& f) {
   const Batch batch(name, pattern, {factor, values});
-  const Tensor f = batch.at(factor, 0), v = batch.at(values, 1);
-  if (values.dim() == 1) return batch.wrap(op(f, pattern, v, shape), head_dim);
-  const Tensor result = op(f.flatten(), pattern, v.flatten(1), shape);
-  return batch.wrap(unfold_dim(result, head_dim, {batch.size(), values.sym_size(1)}), head_dim);
+  const Tensor handles = batch.at(factor, 0), v = batch.at(values, 1);
+  if (values.dim() == 1) return batch.wrap(f(handles, v), heads_at);
+  const Tensor result = f(handles.flatten(), v.flatten(1));
+  return batch.wrap(unfold_dim(result, heads_at, {batch.size(), values.sym_size(1)}), heads_at);
 }
+
 Tensor batched_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  return batched(logdet_name, ops::factor_logdet, factor, pattern, values, shape, 0);
+  return batched(logdet_name, factor, pattern, values, /*heads_at=*/0,
+                 [&](const Tensor& f, const Tensor& v) { return ops::factor_logdet(f, pattern, v, shape); });
 }
 Tensor batched_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  return batched(inverse_name, ops::factor_inverse, factor, pattern, values, shape, 1);
+  return batched(inverse_name, factor, pattern, values, /*heads_at=*/1,
+                 [&](const Tensor& f, const Tensor& v) { return ops::factor_inverse(f, pattern, v, shape); });
 }
 Tensor batched_sign(const Tensor& factor, const Tensor& values) {
-  const Batch batch("factor_sign", {}, {factor, values});
-  return batch.wrap(ops::factor_sign(batch.at(factor, 0), batch.at(values, 1)), 0);
+  return batched("factor_sign", factor, {}, values, /*heads_at=*/0, ops::factor_sign);
 }
+
+const Op<decltype(ops::factor_logdet)> logdet_op{{
+    .schema = "factor_logdet(Tensor factor, Tensor[] pattern, Tensor values, SymInt[] shape) -> Tensor",
+    .forward = logdet,
+    .autograd = autograd_logdet,
+    .batched = batched_logdet,
+    .meta = false,
+}};
+const Op<decltype(ops::factor_inverse)> inverse_op{{
+    .schema = "factor_inverse(Tensor factor, Tensor[] pattern, Tensor values, SymInt[] shape) -> Tensor",
+    .forward = inverse,
+    .autograd = autograd_inverse,
+    .batched = batched_inverse,
+    .meta = false,
+}};
+const Op<decltype(ops::factor_sign)> sign_op{{
+    .schema = "factor_sign(Tensor factor, Tensor values) -> Tensor",
+    .forward = sign,
+    .batched = batched_sign,
+    .meta = false,
+}};
 
 }  // namespace
 
 Tensor ops::factor_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::factor_logdet", "").typed<decltype(factor_logdet)>();
-  return op.call(factor, pattern, values, shape);
+  return logdet_op(factor, pattern, values, shape);
 }
 
 Tensor ops::factor_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::factor_inverse", "").typed<decltype(factor_inverse)>();
-  return op.call(factor, pattern, values, shape);
+  return inverse_op(factor, pattern, values, shape);
 }
 
 Tensor ops::factor_sign(const Tensor& factor, const Tensor& values) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::factor_sign", "").typed<decltype(factor_sign)>();
-  return op.call(factor, values);
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("factor_logdet(Tensor factor, Tensor[] pattern, Tensor values, SymInt[] shape) -> Tensor");
-  m.def("factor_inverse(Tensor factor, Tensor[] pattern, Tensor values, SymInt[] shape) -> Tensor");
-  m.def("factor_sign(Tensor factor, Tensor values) -> Tensor");
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl(logdet_name, logdet);
-  m.impl(inverse_name, inverse);
-  m.impl("factor_sign", sign);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl(logdet_name, logdet);
-  m.impl(inverse_name, inverse);
-  m.impl("factor_sign", sign);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl(logdet_name, autograd_logdet);
-  m.impl(inverse_name, autograd_inverse);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl(logdet_name, batched_logdet);
-  m.impl(inverse_name, batched_inverse);
-  m.impl("factor_sign", batched_sign);
+  return sign_op(factor, values);
 }
 
 }  // namespace gossamer

@@ -18,11 +18,4 @@ inline void check_square(const char* op, SymIntArrayRef shape) {
                     shape[1]);
 }
 
-// For what runs on the host alone.
-inline std::vector<Tensor> on_host(TensorList tensors) {
-  std::vector<Tensor> host;
-  for (const Tensor& t : tensors) host.push_back(t.cpu());
-  return host;
-}
-
 }  // namespace gossamer

@@ -1,23 +1,60 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// x = T⁻¹ b, or T⁻ᵀ b if t, with T the named triangle of L.
-//   db = solve(L, g, !t)        dL = -(db xᵀ) on T, swapped if t        x' = solve(L, b' - T' x)
+// x = T⁻¹ b, or T⁻ᵀ b if t, with T the named triangle of L; the derivative is that of every linear solve. Also the
+// level sets of a triangle, integers only, and values masked to a triangle, which is linear and its own adjoint.
 #include <ATen/ops/empty.h>
 #include <gossamer/kernels/triangular.h>
-#include <torch/library.h>
+#include <gossamer/linalg.h>
 
-#include "core/batch.h"
 #include "core/csr.h"
-#include "core/differentiable.h"
 #include "core/launch.h"
+#include "core/op.h"
+#include "solve/linear_solve.h"
 #include "solve/solve.h"
 
 namespace gossamer {
 namespace {
 
+std::tuple<Tensor, Tensor> levels(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, bool upper) {
+  check_square("levels", shape);
+  const PatternTensors A = unpack("levels", {indptr, indices}, shape, /*t=*/false);
+  const Tensor level_ptr = at::empty_symint({A.rows + 1}, indptr.options()),
+               order = at::empty_symint({A.rows}, indptr.options());
+  if (indptr.is_meta()) return {level_ptr, order};
+  with_index_type<void>(indptr.scalar_type(), [&]<class, class I> {
+    kernels::levels(A.view<I>(), upper, mutable_ptr<I>(level_ptr), mutable_ptr<I>(order));
+  });
+  return {level_ptr, order};
+}
+
+Tensor keep(TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool upper, bool unit_diagonal) {
+  const PatternTensors A = unpack("keep_triangle", pattern, shape, /*t=*/false);
+  check_dense("keep_triangle", "values", values, A, A.nnz(), "entries");
+  const Tensor out = at::empty_symint(values.sym_sizes(), values.options());
+  if (values.is_meta()) return out;
+  const Tensor v = values.contiguous();
+  const int64_t heads = values.size(0) ? values.numel() / values.size(0) : 1;
+  with_types("keep_triangle", values.scalar_type(), A.indptr.scalar_type(), [&]<class T, class I> {
+    kernels::keep_triangle(TorchThreads{}, A.view<I>(), {upper, unit_diagonal}, heads, ptr<T>(v), mutable_ptr<T>(out));
+  });
+  return out;
+}
+
+Tensor keep_autograd(TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool upper, bool unit_diagonal) {
+  return differentiable(
+      "keep_triangle", {values},
+      [&](const variable_list& in) { return ops::keep_triangle(pattern, in[0], shape, upper, unit_diagonal); },
+      [P = pattern.vec(), S = shape.vec(), upper, unit_diagonal](const Tensor& G, const variable_list&, const Tensor&,
+                                                                 const Wanted&) {
+        return variable_list{ops::keep_triangle(P, G, S, upper, unit_diagonal)};
+      });
+}
+
+Tensor keep_batched(TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool upper, bool unit_diagonal) {
+  return more_heads("keep_triangle", pattern, values,
+                    [&](const Tensor& v) { return ops::keep_triangle(pattern, v, shape, upper, unit_diagonal); });
+}
+
 constexpr const char* op_name = "solve_triangular";
-constexpr const char* schema =
-    "solve_triangular(Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, Tensor[] levels, bool upper=False, "
-    "bool unit_diagonal=False, bool t=False) -> Tensor";
 
 void check(const PatternTensors& A, const Tensor& values, const Tensor& b, TensorList levels) {
   check_dense(op_name, "values", values, A, A.nnz(), "entries");
@@ -69,71 +106,66 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& b, SymInt
   return x;
 }
 
-// There is no kernel for devices yet: to the host and back.
-Tensor forward_on_host(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
-                       TensorList levels, bool upper, bool unit_diagonal, bool t) {
-  return forward(on_host(pattern), values.cpu(), b.cpu(), shape, on_host(levels), upper, unit_diagonal, t)
-      .to(b.device());
+LinearSolve solve_of(TensorList pattern, SymIntArrayRef shape, TensorList levels, bool upper, bool unit_diagonal,
+                     bool t) {
+  const auto P = pattern.vec(), kept_levels = levels.vec();
+  const auto S = shape.vec();
+  return {op_name,
+          P,
+          S,
+          t,
+          [=](const Tensor& v, const Tensor& b, const Tensor&, bool transposed) {
+            return ops::solve_triangular(P, v, b, S, kept_levels, upper, unit_diagonal, transposed);
+          },
+          [=](const Tensor& v) { return ops::keep_triangle(P, v, S, upper, unit_diagonal); }};
 }
 
 Tensor autograd(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape, TensorList levels,
                 bool upper, bool unit_diagonal, bool t) {
-  const auto P = pattern.vec(), levels_kept = levels.vec();
-  const auto S = shape.vec();
-  const auto solve = [=](const Tensor& v, const Tensor& rhs, bool transposed) {
-    return ops::solve_triangular(P, v, rhs, S, levels_kept, upper, unit_diagonal, transposed);
-  };
-  const auto on_triangle = [=](const Tensor& v) { return ops::keep_triangle(P, v, S, upper, unit_diagonal); };
-  return differentiable(
-      op_name, {values, b}, [&](const variable_list& in) { return solve(in[0], in[1], t); },
-      [=](const Tensor& G, const variable_list& in, const Tensor& x, const Wanted& wanted) {
-        variable_list grads(2);
-        const Tensor db = solve(in[0], G, !t);
-        if (wanted[1]) grads[1] = db;
-        if (!wanted[0]) return grads;
-        const bool vectors = in[0].dim() == 2 && x.dim() == 2;  // a vector per head: sddmm wants its column spelled out
-        const Tensor u = vectors ? db.neg().unsqueeze(-1) : db.neg(), w = vectors ? x.unsqueeze(-1) : x;
-        grads[0] = on_triangle(t ? ops::sddmm(P, w, u, S) : ops::sddmm(P, u, w, S));
-        return grads;
-      },
-      [=](const variable_list& at, const variable_list& moving, const Tensor& x) {
-        Tensor rhs = moving[1];
-        if (moving[0].defined()) {
-          Tensor moved = ops::spmm(P, on_triangle(moving[0]), x, S, t);
-          rhs = rhs.defined() ? rhs.sub(moved) : moved.neg();
-        }
-        return solve(at[0], rhs, t);
-      });
+  return differentiable_solve(solve_of(pattern, shape, levels, upper, unit_diagonal, t), values, b);
 }
 
-// Batched values are more heads; a batch of b alone is more columns.
 Tensor batched(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape, TensorList levels,
                bool upper, bool unit_diagonal, bool t) {
-  const Batch batch(op_name, pattern, {values, b});
-  const auto solve = [&](const Tensor& v, const Tensor& rhs) {
-    return ops::solve_triangular(pattern, v, rhs, shape, levels, upper, unit_diagonal, t);
-  };
-  const bool heads = values.dim() == 2;
-  if (batch.has(values)) {
-    const Tensor v = batch.at(values, 1), rhs = batch.at(b, 1);
-    if (!heads) return batch.wrap(solve(v, rhs), 1);
-    const Tensor x = solve(v.flatten(1), rhs.flatten(1, 2));
-    return batch.wrap(unfold_dim(x, 1, {batch.size(), values.sym_size(1)}), 1);
-  }
-  const int64_t dim = heads ? 2 : 1;
-  const Tensor rhs = batch.at(b, dim), x = solve(values, rhs.flatten(dim));
-  if (b.dim() == dim) return batch.wrap(x, dim);
-  return batch.wrap(unfold_dim(x, dim, {batch.size(), b.sym_size(dim)}), dim);
+  return batched_solve(solve_of(pattern, shape, levels, upper, unit_diagonal, t), values, b);
 }
+
+const Op<decltype(ops::levels)> levels_op{{
+    .schema = "levels(Tensor indptr, Tensor indices, SymInt[] shape, bool upper) -> (Tensor level_ptr, Tensor order)",
+    .forward = levels,
+    .where = Where::host,
+}};
+const Op<decltype(ops::keep_triangle)> keep_op{{
+    .schema =
+        "keep_triangle(Tensor[] pattern, Tensor values, SymInt[] shape, bool upper, bool unit_diagonal) -> Tensor",
+    .forward = keep,
+    .autograd = keep_autograd,
+    .batched = keep_batched,
+    .where = Where::host,
+}};
+const Op<decltype(ops::solve_triangular)> solve_op{{
+    .schema = "solve_triangular(Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, Tensor[] levels, bool "
+              "upper=False, bool unit_diagonal=False, bool t=False) -> Tensor",
+    .forward = forward,
+    .autograd = autograd,
+    .batched = batched,
+    .where = Where::host,
+}};
 
 }  // namespace
 
+std::tuple<Tensor, Tensor> ops::levels(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, bool upper) {
+  return levels_op(indptr, indices, shape, upper);
+}
+
+Tensor ops::keep_triangle(TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool upper,
+                          bool unit_diagonal) {
+  return keep_op(pattern, values, shape, upper, unit_diagonal);
+}
+
 Tensor ops::solve_triangular(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
                              TensorList levels, bool upper, bool unit_diagonal, bool t) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("gossamer::solve_triangular", "")
-                             .typed<decltype(solve_triangular)>();
-  return op.call(pattern, values, b, shape, levels, upper, unit_diagonal, t);
+  return solve_op(pattern, values, b, shape, levels, upper, unit_diagonal, t);
 }
 
 Tensor linalg::solve_triangular(const SparseMatrix& L, const Tensor& b, bool upper, bool unit_diagonal,
@@ -142,25 +174,6 @@ Tensor linalg::solve_triangular(const SparseMatrix& L, const Tensor& b, bool upp
   const bool differentiates = c10::GradMode::is_enabled() && (b.requires_grad() || L.requires_grad());
   return ops::solve_triangular(P.tensors(transpose || differentiates), L.values(), b, P.sym_shape(), P.levels(upper),
                                upper, unit_diagonal, transpose);
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(schema);
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl(op_name, forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl(op_name, forward_on_host);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl(op_name, forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Autograd, m) {
-  m.impl(op_name, autograd);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {
-  m.impl(op_name, batched);
 }
 
 }  // namespace gossamer

@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 #include <gossamer/kernels/blocks.h>
 #include <gossamer/kernels/kron.h>
-#include <torch/library.h>
 
 #include <gossamer/structure.h>
 #include "core/host.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -25,16 +25,13 @@ Kron kron_pattern(TensorList A, SymIntArrayRef shape_A, TensorList B, SymIntArra
   const KeptResults kept;
   TORCH_CHECK_VALUE(A.size() >= 2 && B.size() >= 2, "kron: a pattern is {indptr, indices}, not ",
                     std::min(A.size(), B.size()), " tensors");
-  const auto device = A[0].device();
-  TORCH_CHECK_VALUE(B[0].device() == device, "kron: A is on ", device, " but B is on ", B[0].device());
   const bool wide = A[0].scalar_type() == at::kLong || B[0].scalar_type() == at::kLong;
-  const auto host = [&](TensorList P, SymIntArrayRef shape) {
+  const auto widened = [&](TensorList P, SymIntArrayRef shape) {
     const auto type = wide ? at::kLong : at::kInt;
     const Tensor indptr = P[0].to(type), indices = P[1].to(type);
-    return indptr.is_meta() ? unpack("kron", {indptr, indices}, shape, false)
-                            : host_pattern("kron", indptr, indices, shape);
+    return unpack("kron", {indptr, indices}, shape, /*t=*/false);
   };
-  const PatternTensors a = host(A, shape_A), b = host(B, shape_B);
+  const PatternTensors a = widened(A, shape_A), b = widened(B, shape_B);
   const int64_t rows = product("kron", "rows", a.rows.expect_int(), b.rows.expect_int());
   const int64_t cols = product("kron", "columns", a.cols.expect_int(), b.cols.expect_int());
   const int64_t nnz = product("kron", "entries", a.indices.size(0), b.indices.size(0));
@@ -52,7 +49,7 @@ Kron kron_pattern(TensorList A, SymIntArrayRef shape_A, TensorList B, SymIntArra
                     mutable_ptr<J>(from_B));
     });
   });
-  return {indptr.to(device), indices.to(device), from_A.to(device), from_B.to(device)};
+  return {indptr, indices, from_A, from_B};
 }
 
 Gathered blocks(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::IntArrayRef shape) {
@@ -61,12 +58,9 @@ Gathered blocks(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::
                     "blocks: ", indptrs.size(), " indptrs, ", indices.size(), " indices and ", at.size() / 2,
                     " places");
   TORCH_CHECK_VALUE(!indptrs.empty(), "blocks: wants at least one block");
-  const auto device = indptrs[0].device();
   bool wide = false;
   int64_t nnz = 0;
   for (size_t k = 0; k < indptrs.size(); ++k) {
-    TORCH_CHECK_VALUE(indptrs[k].device() == device, "blocks: block ", k, " is on ", indptrs[k].device(),
-                      " but block 0 is on ", device);
     TORCH_CHECK_VALUE(at[2 * k] >= 0 && at[2 * k] + indptrs[k].size(0) - 1 <= shape[0], "blocks: block ", k, " of ",
                       indptrs[k].size(0) - 1, " rows does not fit at row ", at[2 * k], " of ", shape[0]);
     wide = wide || indptrs[k].scalar_type() == at::kLong;
@@ -84,29 +78,38 @@ Gathered blocks(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::
     std::vector<kernels::Block<I>> parts;
     for (size_t k = 0; k < indptrs.size(); ++k) {
       const auto in = wide ? at::kLong : at::kInt;
-      held.push_back(host_pattern("blocks", indptrs[k].to(in), indices[k].to(in),
-                                  {SymInt(indptrs[k].size(0) - 1), SymInt(shape[1])}));
+      held.push_back(unpack("blocks", {indptrs[k].to(in), indices[k].to(in)},
+                            {SymInt(indptrs[k].size(0) - 1), SymInt(shape[1])}, /*t=*/false));
       parts.push_back({held.back().view<I>(), at[2 * k], at[2 * k + 1]});
     }
     with_index_type<void>(type, [&]<class, class J> {
       kernels::blocks(parts, shape[0], mutable_ptr<J>(starts), mutable_ptr<J>(columns), mutable_ptr<J>(positions));
     });
   });
-  return {starts.to(device), columns.to(device), positions.to(device)};
+  return {starts, columns, positions};
 }
+
+const Op<decltype(ops::kron_pattern)> kron_op{{
+    .schema = "kron_pattern(Tensor[] A, SymInt[] shape_A, Tensor[] B, SymInt[] shape_B) -> (Tensor indptr, Tensor "
+              "indices, Tensor from_A, Tensor from_B)",
+    .forward = kron_pattern,
+    .where = Where::host,
+}};
+const Op<decltype(ops::blocks)> blocks_op{{
+    .schema = "blocks(Tensor[] indptrs, Tensor[] indices, int[] at, int[] shape) -> (Tensor indptr, Tensor indices, "
+              "Tensor positions)",
+    .forward = blocks,
+    .where = Where::host,
+}};
 
 }  // namespace
 
 Kron ops::kron_pattern(TensorList A, SymIntArrayRef shape_A, TensorList B, SymIntArrayRef shape_B) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::kron_pattern", "").typed<decltype(kron_pattern)>();
-  return op.call(A, shape_A, B, shape_B);
+  return kron_op(A, shape_A, B, shape_B);
 }
 
 Gathered ops::blocks(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::IntArrayRef shape) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::blocks", "").typed<decltype(blocks)>();
-  return op.call(indptrs, indices, at, shape);
+  return blocks_op(indptrs, indices, at, shape);
 }
 
 // A matrix without heads multiplies every head of the other.
@@ -156,39 +159,16 @@ ops::Parts ops::diag(const Tensor& v, int64_t k) {
   return {(at::arange(n + 1, options) - below).clamp(0, count), at::arange(count, options) + beside, v};
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(
-      "kron_pattern(Tensor[] A, SymInt[] shape_A, Tensor[] B, SymInt[] shape_B) -> (Tensor indptr, Tensor indices, "
-      "Tensor from_A, Tensor from_B)");
-  m.def(
-      "blocks(Tensor[] indptrs, Tensor[] indices, int[] at, int[] shape) -> (Tensor indptr, Tensor indices, Tensor "
-      "positions)");
-  const auto parts = [&m](const char* arguments, auto* f) {
-    m.def(std::string(arguments).append(" -> (Tensor indptr, Tensor indices, Tensor values)").c_str(), f);
-  };
-  parts("kron(Tensor[] A, Tensor values_A, SymInt[] shape_A, Tensor[] B, Tensor values_B, SymInt[] shape_B)",
-        ops::kron);
-  parts("stack(Tensor[] indptrs, Tensor[] indices, Tensor[] values, int[] shapes, bool below, bool beside)",
-        ops::stack);
-  parts("diag(Tensor v, int k)", ops::diag);
-}
-static void register_blocks(torch::Library& m) {
-  m.impl("kron_pattern", kron_pattern);
-  m.impl("blocks", blocks);
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  register_blocks(m);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  register_blocks(m);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  register_blocks(m);
-}
-TORCH_LIBRARY_IMPL(gossamer, FuncTorchBatched, m) {  // the composite ones batch part by part
-  m.impl("kron", ops::kron);
-  m.impl("stack", ops::stack);
-}
+static const std::string parts = " -> (Tensor indptr, Tensor indices, Tensor values)";
+static const Composites composites =
+    Composites()
+        .def("kron(Tensor[] A, Tensor values_A, SymInt[] shape_A, Tensor[] B, Tensor values_B, SymInt[] shape_B)" +
+                 parts,
+             ops::kron)
+        .def(
+            "stack(Tensor[] indptrs, Tensor[] indices, Tensor[] values, int[] shapes, bool below, bool beside)" + parts,
+            ops::stack)
+        .def("diag(Tensor v, int k)" + parts, ops::diag);
 
 // The front end.
 

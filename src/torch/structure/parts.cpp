@@ -6,12 +6,12 @@
 #include <gossamer/kernels/band.h>
 #include <gossamer/kernels/entries.h>
 #include <gossamer/kernels/submatrix.h>
-#include <torch/library.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "core/host.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
@@ -20,7 +20,7 @@ using ops::Gathered;
 
 Gathered band(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, int64_t low, int64_t high) {
   const KeptResults kept;
-  const PatternTensors A = host_pattern("band", indptr, indices, shape);
+  const PatternTensors A = unpack("band", {indptr, indices}, shape, /*t=*/false);
   const int64_t m = A.rows.expect_int(), n = A.cols.expect_int();
   low = std::clamp(low, -m, n), high = std::clamp(high, -m - 1, n);  // beyond these nothing changes, or overflows
   const auto type = indptr.scalar_type();
@@ -32,8 +32,7 @@ Gathered band(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
     columns = host_integers(nnz, type), positions = host_integers(nnz, type);
     kernels::band_fill(view, low, high, mutable_ptr<I>(columns), mutable_ptr<I>(positions));
   });
-  const auto device = indptr.device();
-  return {starts.to(device), columns.to(device), positions.to(device)};
+  return {starts, columns, positions};
 }
 
 // An index tensor as int64 on the host, wrapped once and in range.
@@ -52,10 +51,10 @@ Tensor in_range(const Tensor& index, int64_t size, bool columns) {
   return at;
 }
 
-Gathered submatrix_on_host(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
-                           const std::optional<Tensor>& rows, const std::optional<Tensor>& cols) {
+Gathered submatrix_of(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
+                      const std::optional<Tensor>& rows, const std::optional<Tensor>& cols) {
   const KeptResults kept;
-  const PatternTensors A = host_pattern("index", indptr, indices, shape);
+  const PatternTensors A = unpack("index", {indptr, indices}, shape, /*t=*/false);
   const int64_t m = A.rows.expect_int(), n = A.cols.expect_int();
   const Tensor r = rows ? in_range(*rows, m, false) : at::arange(m, at::kLong);
   const Tensor c = cols ? in_range(*cols, n, true) : Tensor();
@@ -74,14 +73,13 @@ Gathered submatrix_on_host(const Tensor& indptr, const Tensor& indices, SymIntAr
       kernels::submatrix_fill(view, count, ptr<int64_t>(r), to, mutable_ptr<J>(columns), mutable_ptr<J>(positions));
     });
   });
-  const auto device = indptr.device();
-  return {starts.to(columns.scalar_type()).to(device), columns.to(device), positions.to(device)};
+  return {starts.to(columns.scalar_type()), columns, positions};
 }
 
-std::tuple<Tensor, Tensor> entries_on_host(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
-                                           const Tensor& rows, const Tensor& cols) {
+std::tuple<Tensor, Tensor> entries_of(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
+                                      const Tensor& rows, const Tensor& cols) {
   const KeptResults kept;
-  const PatternTensors A = host_pattern("index", indptr, indices, shape);
+  const PatternTensors A = unpack("index", {indptr, indices}, shape, /*t=*/false);
   const Tensor r = in_range(rows, A.rows.expect_int(), false), c = in_range(cols, A.cols.expect_int(), true);
   TORCH_CHECK_INDEX(r.numel() == c.numel(), "index: rows has ", r.numel(), " entries but cols has ", c.numel());
   const Tensor which = host_integers(r.numel()), positions = host_integers(r.numel());
@@ -90,8 +88,7 @@ std::tuple<Tensor, Tensor> entries_on_host(const Tensor& indptr, const Tensor& i
     found = kernels::find_entries(A.view<I>(), r.numel(), ptr<int64_t>(r), ptr<int64_t>(c), mutable_ptr<int64_t>(which),
                                   mutable_ptr<int64_t>(positions));
   });
-  const auto device = indptr.device();
-  return {which.narrow(0, 0, found).to(device), positions.narrow(0, 0, found).to(device)};
+  return {which.narrow(0, 0, found), positions.narrow(0, 0, found)};
 }
 
 // A mask becomes the places where it is true; integers are left to the op that uses them.
@@ -103,31 +100,54 @@ Tensor axis_index(const Tensor& index, int64_t size, bool columns) {
   return index.cpu().nonzero().select(1, 0).contiguous();
 }
 
+const Op<decltype(ops::band)> band_op{{
+    .schema = "band(Tensor indptr, Tensor indices, SymInt[] shape, int low, int high) -> (Tensor indptr, Tensor "
+              "indices, Tensor positions)",
+    .forward = band,
+    .meta = false,
+    .where = Where::host,
+}};
+const Op<decltype(ops::axis_index)> axis_index_op{{
+    .schema = "axis_index(Tensor index, int size, bool columns) -> Tensor",
+    .forward = axis_index,
+    .meta = false,
+    .where = Where::host_and_stay,
+}};
+const Op<decltype(ops::submatrix)> submatrix_op{{
+    .schema = "submatrix(Tensor indptr, Tensor indices, SymInt[] shape, Tensor? rows, Tensor? cols) -> (Tensor indptr, "
+              "Tensor indices, Tensor positions)",
+    .forward = submatrix_of,
+    .meta = false,
+    .where = Where::host,
+    .mixed = true,
+}};
+const Op<decltype(ops::entries)> entries_op{{
+    .schema = "entries(Tensor indptr, Tensor indices, SymInt[] shape, Tensor rows, Tensor cols) -> (Tensor which, "
+              "Tensor positions)",
+    .forward = entries_of,
+    .meta = false,
+    .where = Where::host,
+    .mixed = true,
+}};
+
 }  // namespace
 
 Gathered ops::band(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, int64_t low, int64_t high) {
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::band", "").typed<decltype(band)>();
-  return op.call(indptr, indices, shape, low, high);
+  return band_op(indptr, indices, shape, low, high);
 }
 
 Tensor ops::axis_index(const Tensor& index, int64_t size, bool columns) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::axis_index", "").typed<decltype(axis_index)>();
-  return op.call(index, size, columns);
+  return axis_index_op(index, size, columns);
 }
 
 Gathered ops::submatrix(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
                         const std::optional<Tensor>& rows, const std::optional<Tensor>& cols) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::submatrix", "").typed<decltype(submatrix)>();
-  return op.call(indptr, indices, shape, rows, cols);
+  return submatrix_op(indptr, indices, shape, rows, cols);
 }
 
 std::tuple<Tensor, Tensor> ops::entries(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
                                         const Tensor& rows, const Tensor& cols) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::entries", "").typed<decltype(entries)>();
-  return op.call(indptr, indices, shape, rows, cols);
+  return entries_op(indptr, indices, shape, rows, cols);
 }
 
 Tensor ops::place_entries(const Tensor& values, const Tensor& which, const Tensor& positions, int64_t size) {
@@ -136,31 +156,8 @@ Tensor ops::place_entries(const Tensor& values, const Tensor& which, const Tenso
   return values.new_zeros_symint(shape).index_copy(0, which, values.index_select(0, positions));
 }
 
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def("axis_index(Tensor index, int size, bool columns) -> Tensor");
-  m.def(
-      "band(Tensor indptr, Tensor indices, SymInt[] shape, int low, int high) -> (Tensor indptr, Tensor indices, "
-      "Tensor positions)");
-  m.def(
-      "entries(Tensor indptr, Tensor indices, SymInt[] shape, Tensor rows, Tensor cols) -> (Tensor which, Tensor "
-      "positions)");
-  m.def(
-      "submatrix(Tensor indptr, Tensor indices, SymInt[] shape, Tensor? rows, Tensor? cols) -> (Tensor indptr, Tensor "
-      "indices, Tensor positions)");
-  m.def("place_entries(Tensor values, Tensor which, Tensor positions, int size) -> Tensor", ops::place_entries);
-}
-static void register_structure(torch::Library& m) {
-  m.impl("axis_index", axis_index);
-  m.impl("band", band);
-  m.impl("entries", entries_on_host);
-  m.impl("submatrix", submatrix_on_host);
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  register_structure(m);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  register_structure(m);
-}
+static const Composites composites = Composites().def(
+    "place_entries(Tensor values, Tensor which, Tensor positions, int size) -> Tensor", ops::place_entries);
 
 // The front end. What is kept with a pattern is keyed by what was asked of it.
 
@@ -199,8 +196,8 @@ Tensor indices_of(const at::indexing::Slice& s, int64_t size) {
 
 }  // namespace
 
-Tensor diagonal(const SparseMatrix& A, int64_t k) {
-  const Pattern& P = A.pattern();
+Tensor SparseMatrix::diagonal(int64_t k) const {
+  const Pattern& P = pattern_;
   k = std::clamp(k, -P.rows(), P.cols());
   const int64_t row = std::max<int64_t>(-k, 0), col = std::max<int64_t>(k, 0);
   const int64_t size = std::max<int64_t>(std::min(P.rows() - row, P.cols() - col), 0);
@@ -209,43 +206,42 @@ Tensor diagonal(const SparseMatrix& A, int64_t k) {
     const Tensor i = at::arange(size, at::kLong);
     return ops::entries(P.indptr(), P.indices(), P.sym_shape(), i + row, i + col);
   });
-  return ops::place_entries(A.values(), which, positions, size);
+  return ops::place_entries(values_, which, positions, size);
 }
 
-Tensor trace(const SparseMatrix& A) {
-  return diagonal(A).sum(0);
+Tensor SparseMatrix::trace() const {
+  return diagonal().sum(0);
 }
 
-SparseMatrix tril(const SparseMatrix& A, int64_t k) {
-  return between(A, -A.rows(), std::clamp(k, -A.rows() - 1, A.cols()));
+SparseMatrix SparseMatrix::tril(int64_t k) const {
+  return between(*this, -rows(), std::clamp(k, -rows() - 1, cols()));
 }
 
-SparseMatrix triu(const SparseMatrix& A, int64_t k) {
-  return between(A, std::clamp(k, -A.rows(), A.cols()), A.cols());
+SparseMatrix SparseMatrix::triu(int64_t k) const {
+  return between(*this, std::clamp(k, -rows(), cols()), cols());
 }
 
-SparseMatrix submatrix(const SparseMatrix& A, const std::optional<Tensor>& rows, const std::optional<Tensor>& cols) {
+SparseMatrix SparseMatrix::submatrix(const std::optional<Tensor>& rows, const std::optional<Tensor>& cols) const {
   std::optional<Tensor> r, c;
-  if (rows) r = ops::axis_index(*rows, A.rows(), /*columns=*/false);
-  if (cols) c = ops::axis_index(*cols, A.cols(), /*columns=*/true);
-  const Pattern& P = A.pattern();
-  return gathered(A, ops::submatrix(P.indptr(), P.indices(), P.sym_shape(), r, c), c ? c->numel() : A.cols());
+  if (rows) r = ops::axis_index(*rows, this->rows(), /*columns=*/false);
+  if (cols) c = ops::axis_index(*cols, this->cols(), /*columns=*/true);
+  return gathered(*this, ops::submatrix(pattern_.indptr(), pattern_.indices(), pattern_.sym_shape(), r, c),
+                  c ? c->numel() : this->cols());
 }
 
-SparseMatrix slice(const SparseMatrix& A, const at::indexing::Slice& rows, const at::indexing::Slice& cols) {
-  return submatrix(A, indices_of(rows, A.rows()), indices_of(cols, A.cols()));
+SparseMatrix SparseMatrix::index(const at::indexing::Slice& rows, const at::indexing::Slice& cols) const {
+  return submatrix(indices_of(rows, this->rows()), indices_of(cols, this->cols()));
 }
 
-Tensor entries(const SparseMatrix& A, const Tensor& rows, const Tensor& cols) {
-  const Tensor r = ops::axis_index(rows, A.rows(), /*columns=*/false);
-  const Tensor c = ops::axis_index(cols, A.cols(), /*columns=*/true);
-  const Pattern& P = A.pattern();
-  const auto [which, positions] = ops::entries(P.indptr(), P.indices(), P.sym_shape(), r, c);
-  return ops::place_entries(A.values(), which, positions, r.numel());
+Tensor SparseMatrix::index(const Tensor& rows, const Tensor& cols) const {
+  const Tensor r = ops::axis_index(rows, this->rows(), /*columns=*/false);
+  const Tensor c = ops::axis_index(cols, this->cols(), /*columns=*/true);
+  const auto [which, positions] = ops::entries(pattern_.indptr(), pattern_.indices(), pattern_.sym_shape(), r, c);
+  return ops::place_entries(values_, which, positions, r.numel());
 }
 
-Tensor entry(const SparseMatrix& A, int64_t i, int64_t j) {
-  return entries(A, at::full({1}, i, at::kLong), at::full({1}, j, at::kLong)).select(0, 0);
+Tensor SparseMatrix::index(int64_t i, int64_t j) const {
+  return index(at::full({1}, i, at::kLong), at::full({1}, j, at::kLong)).select(0, 0);
 }
 
 }  // namespace gossamer

@@ -3,17 +3,14 @@
 // Patterns are built on the host, once; one on a device comes here and goes back.
 #include <ATen/ops/empty.h>
 #include <gossamer/kernels/transpose.h>
-#include <torch/library.h>
 
 #include "core/csr.h"
 #include "core/host.h"
 #include "core/launch.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
-
-constexpr const char* schema =
-    "transpose(Tensor indptr, Tensor indices, SymInt[] shape) -> (Tensor indptr_t, Tensor indices_t, Tensor perm)";
 
 std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape) {
   const KeptResults kept;
@@ -22,35 +19,23 @@ std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& indptr, const Tensor& i
   const Tensor indptr_t = at::empty_symint({A.cols + 1}, options), indices_t = at::empty_symint({A.nnz()}, options),
                perm = at::empty_symint({A.nnz()}, options);
   if (indptr.is_meta()) return {indptr_t, indices_t, perm};
-  if (indptr.is_cuda()) {
-    const auto [p, i, q] = forward(indptr.cpu(), indices.cpu(), shape);
-    return {p.to(indptr.device()), i.to(indptr.device()), q.to(indptr.device())};
-  }
   with_index_type<void>(indptr.scalar_type(), [&]<class, class I> {
     kernels::transpose(A.view<I>(), mutable_ptr<I>(indptr_t), mutable_ptr<I>(indices_t), mutable_ptr<I>(perm));
   });
   return {indptr_t, indices_t, perm};
 }
 
+const Op<decltype(ops::transpose)> op{{
+    .schema =
+        "transpose(Tensor indptr, Tensor indices, SymInt[] shape) -> (Tensor indptr_t, Tensor indices_t, Tensor perm)",
+    .forward = forward,
+    .where = Where::host,
+}};
+
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor> ops::transpose(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("gossamer::transpose", "").typed<decltype(transpose)>();
-  return op.call(indptr, indices, shape);
-}
-
-TORCH_LIBRARY_FRAGMENT(gossamer, m) {
-  m.def(schema);
-}
-TORCH_LIBRARY_IMPL(gossamer, CPU, m) {
-  m.impl("transpose", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, CUDA, m) {
-  m.impl("transpose", forward);
-}
-TORCH_LIBRARY_IMPL(gossamer, Meta, m) {
-  m.impl("transpose", forward);
+  return op(indptr, indices, shape);
 }
 
 }  // namespace gossamer

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What op.h does to all arguments of an op alike: casts them for torch.autocast, or moves them to the host for an op
+// without kernels for a device, and the results back.
+#pragma once
+#include <ATen/autocast_mode.h>
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace gossamer {
+
+using at::Tensor;
+using at::TensorList;
+
+// While it lives, ops run without autocast. cast() gives an op's argument in the precision that autocast asks for:
+// floating-point tensors are cast, everything else (integers, patterns, shapes, numbers) is passed on.
+class Autocast {
+ public:
+  explicit Autocast(c10::DeviceType device)
+      : device_(device), off_(at::autocast::get_autocast_dispatch_key_from_device_type(device)) {}
+
+  Tensor cast(const Tensor& t) const {
+    return at::autocast::cached_cast(at::autocast::get_autocast_dtype(device_), t, device_);
+  }
+  std::optional<Tensor> cast(const std::optional<Tensor>& t) const {
+    return t ? std::optional(cast(*t)) : std::nullopt;
+  }
+  template <class Argument>
+  const Argument& cast(const Argument& argument) const {
+    return argument;
+  }
+
+ private:
+  c10::DeviceType device_;
+  c10::impl::ExcludeDispatchKeyGuard off_;
+};
+
+inline Tensor on_host(const Tensor& t) {
+  return t.defined() ? t.cpu() : t;
+}
+inline std::optional<Tensor> on_host(const std::optional<Tensor>& t) {
+  return t ? std::optional(on_host(*t)) : std::nullopt;
+}
+inline std::vector<Tensor> on_host(TensorList tensors) {
+  std::vector<Tensor> moved;
+  for (const Tensor& t : tensors) moved.push_back(on_host(t));
+  return moved;
+}
+template <class Argument>
+const Argument& on_host(const Argument& argument) {
+  return argument;
+}
+
+inline Tensor on_device(const Tensor& result, at::Device device) {
+  return result.to(device);
+}
+template <class... Results>
+std::tuple<Results...> on_device(const std::tuple<Results...>& results, at::Device device) {
+  return std::apply([&](const auto&... result) { return std::tuple<Results...>(on_device(result, device)...); },
+                    results);
+}
+
+template <class Result>
+const Result& on_device(const Result& result, at::Device) {
+  return result;
+}
+
+// The device that the arguments of `op` are on. Unless `mixed`, all must be on one.
+class DeviceOf {
+ public:
+  DeviceOf(const std::string& op, bool mixed) : op_(op), mixed_(mixed) {}
+
+  template <class... Arguments>
+  at::Device all(const Arguments&... arguments) {
+    (look(arguments), ...);
+    return device_.value_or(at::kCPU);
+  }
+
+ private:
+  void look(const Tensor& t) {
+    if (!t.defined() || (mixed_ && t.is_cpu())) return;
+    if (!device_) device_ = t.device();
+    TORCH_CHECK_VALUE(*device_ == t.device(), op_, ": some tensors are on ", *device_, " and others on ", t.device());
+  }
+  void look(const std::optional<Tensor>& t) {
+    if (t) look(*t);
+  }
+  void look(TensorList tensors) {
+    for (const Tensor& t : tensors) look(t);
+  }
+  template <class Argument>
+  void look(const Argument&) {}
+
+  const std::string& op_;
+  bool mixed_;
+  std::optional<at::Device> device_;
+};
+
+}  // namespace gossamer

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One declaration an op: its schema, what computes it, its derivatives, its batching rule and where it runs.
+//
+//   static const Op<decltype(ops::spmm)> op{{
+//       .schema = "spmm(Tensor[] pattern, Tensor values, Tensor X, SymInt[] shape, bool t=False) -> Tensor",
+//       .forward = forward,
+//       .autograd = autograd,
+//       .batched = batched,
+//       .autocast = true,
+//   }};
+//   Tensor ops::spmm(TensorList pattern, …) { return op(pattern, …); }
+//
+// The object registers the op when the library is loaded and takes it back when it is unloaded; calling it goes through
+// the dispatcher, so that autograd, vmap, autocast and torch.compile see the call.
+#pragma once
+#include <torch/library.h>
+
+#include <string>
+#include <utility>
+
+#include "core/arguments.h"
+
+namespace gossamer {
+
+enum class Where {
+  device,         // `forward` has a kernel for each device.
+  host,           // `forward` knows the host alone: the tensors of a device go there, and the results go back.
+  host_and_stay,  // The same, but the results stay on the host: handles of objects that live there.
+};
+
+// The name and the schema of an op in torch's registry, for as long as this object lives.
+class Registration {
+ public:
+  explicit Registration(const std::string& schema)
+      : library_(torch::Library::FRAGMENT, "gossamer", std::nullopt, __FILE__, __LINE__),
+        name_(schema.substr(0, schema.find('('))) {
+    library_.def(schema.c_str());
+  }
+
+  void add(c10::DispatchKey key, torch::CppFunction kernel) {
+    library_.impl(name_.c_str(), torch::dispatch(key, std::move(kernel)));
+  }
+  const std::string& name() const { return name_; }
+  c10::OperatorHandle handle() const {
+    return c10::Dispatcher::singleton().findSchemaOrThrow(("gossamer::" + name_).c_str(), "");
+  }
+
+ private:
+  torch::Library library_;
+  std::string name_;
+};
+
+template <class Signature>
+class Op;
+
+template <class R, class... A>
+class Op<R(A...)> {
+ public:
+  struct Declaration {
+    const char* schema;
+    R (*forward)(A...);             // Serves CPU, CUDA and Meta: checks, allocates, launches.
+    R (*autograd)(A...) = nullptr;  // Calls the op below autograd and records its derivatives: differentiable.h.
+    R (*batched)(A...) = nullptr;   // The rule of vmap: fold.h.
+    bool autocast = false;          // Casts every floating-point tensor to the precision that autocast asks for.
+    bool constant = false;          // The result has no derivative, although inputs may require one.
+    bool meta = true;               // False: sizes of the result depend on data; its fake is in Python, _fakes.py.
+    Where where = Where::device;
+    bool mixed = false;  // With Where::host: tensors that are on the host already, such as indices, may be there.
+  };
+
+  explicit Op(const Declaration& op)
+      : registration_(op.schema), handle_(registration_.handle().template typed<R(A...)>()) {
+    using c10::DispatchKey;
+    const auto add = [this](DispatchKey key, auto kernel) { registration_.add(key, torch::CppFunction(kernel)); };
+    add(DispatchKey::CPU, op.forward);
+    if (op.where == Where::device)
+      add(DispatchKey::CUDA, op.forward);
+    else
+      add(DispatchKey::CUDA, by_the_host(op));
+    if (op.meta) add(DispatchKey::Meta, op.forward);
+    if (op.autograd) add(DispatchKey::Autograd, op.autograd);
+    if (op.constant)
+      add(DispatchKey::Autograd, [this](A... arguments) -> R {
+        const at::AutoDispatchBelowADInplaceOrView below_autograd;
+        return handle_.call(arguments...);
+      });
+    if (op.batched) add(DispatchKey::FuncTorchBatched, op.batched);
+    if (op.autocast) {
+      add(DispatchKey::AutocastCPU, in_low_precision(c10::DeviceType::CPU));
+      add(DispatchKey::AutocastCUDA, in_low_precision(c10::DeviceType::CUDA));
+    }
+  }
+  Op(const Op&) = delete;  // The kernels above point here.
+
+  R operator()(A... arguments) const { return handle_.call(arguments...); }
+
+ private:
+  auto by_the_host(const Declaration& op) const {
+    return [this, op](A... arguments) -> R {
+      const at::Device device = DeviceOf(registration_.name(), op.mixed).all(arguments...);
+      if constexpr (std::is_void_v<R>)
+        op.forward(on_host(arguments)...);
+      else if (op.where == Where::host_and_stay)
+        return op.forward(on_host(arguments)...);
+      else
+        return on_device(op.forward(on_host(arguments)...), device);
+    };
+  }
+
+  auto in_low_precision(c10::DeviceType device) const {
+    return [this, device](A... arguments) -> R {
+      const Autocast low(device);
+      return handle_.call(low.cast(arguments)...);
+    };
+  }
+
+  Registration registration_;
+  c10::TypedOperatorHandle<R(A...)> handle_;
+};
+
+// Ops that are written in other ops, and so need no derivatives, devices or batching rules of their own. C++ calls the
+// functions themselves; their names in the dispatcher are for Python.
+//
+//   static const Composites composites = Composites().def("mean(Tensor[] pattern, …) -> Tensor", ops::mean);
+class Composites {
+ public:
+  explicit Composites(const char* library = "gossamer")
+      : library_(torch::Library::FRAGMENT, library, std::nullopt, __FILE__, __LINE__) {}
+
+  // Under vmap the function is called as it is, and the ops it is written in batch one by one.
+  template <class F>
+  Composites&& def(const std::string& schema, F function) && {
+    library_.def(schema.c_str(), function);
+    library_.impl(schema.substr(0, schema.find('(')).c_str(),
+                  torch::dispatch(c10::DispatchKey::FuncTorchBatched, torch::CppFunction(function)));
+    return std::move(*this);
+  }
+
+ private:
+  torch::Library library_;
+};
+
+}  // namespace gossamer
