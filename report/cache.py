@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +18,7 @@ import torch
 from bench import machine
 
 import gossamer
+from gossamer._files import atomic
 
 
 @dataclass
@@ -51,14 +51,8 @@ def read(path: Path, wanted: dict[str, str], module: ModuleType) -> Kept | None:
 
 
 def write(path: Path, wanted: dict[str, str], kept: Kept) -> None:
-    """Whole or not at all: the file is renamed into place."""
+    """Keep a result, whole or not at all."""
     result = {field.name: getattr(kept.result, field.name) for field in fields(kept.result)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            torch.save({"key": wanted, "seconds": kept.seconds, "result": result}, file)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with atomic(path) as file:
+        torch.save({"key": wanted, "seconds": kept.seconds, "result": result}, file)

@@ -16,6 +16,7 @@ import torch
 from bench import machine
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from gossamer._files import atomic
 from report.outcome import Outcome
 from report.palette import SCHEMES
 
@@ -41,10 +42,10 @@ class Request:
 
 
 def write(path: Path, outcomes: Sequence[Outcome], request: Request) -> None:
-    """Render, and rename into place."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(render(outcomes, request), encoding="utf-8")
-    part.replace(path)
+    """Render, then write: whole or not at all."""
+    page = render(outcomes, request)
+    with atomic(path) as file:
+        file.write(page.encode())
 
 
 def render(outcomes: Sequence[Outcome], request: Request) -> str:

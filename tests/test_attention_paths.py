@@ -15,7 +15,7 @@ from torch import Tensor
 
 import gossamer as gs
 from gossamer import equations as eq
-from gossamer.nn.edges import SelfLoops, edges_of
+from gossamer.nn._edges import SelfLoops, edges_of
 
 Named = dict[str, Tensor]
 VERSIONS = pytest.mark.parametrize("version", ["GATConv", "GATv2Conv"])

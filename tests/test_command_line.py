@@ -15,7 +15,7 @@ from report import sections
 import gossamer
 from gossamer import _programs
 from gossamer.__main__ import main
-from gossamer.commands import train
+from gossamer._commands import train
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ["info", "demo", "train", "bench", "export-golden"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import pkgutil
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -14,29 +16,29 @@ import torch
 import gossamer as gs
 
 ROOT = Path(__file__).parent.parent
-MODULES = [
-    "attention",
-    "blocks",
-    "construct",
-    "datasets",
-    "elementwise",
-    "equations",
-    "golden",
-    "io",
-    "linalg",
-    "ops",
-    "pattern",
-    "reduce",
-    "sparse_matrix",
-    "structure",
-]
 
 
-@pytest.mark.parametrize("name", MODULES)
+def modules(package: ModuleType) -> list[str]:
+    """The package and its modules, commands apart, which are run as a user runs them."""
+    found = [package.__name__]
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if module.ispkg and not module.name.startswith("gossamer._"):
+            found += modules(importlib.import_module(module.name))
+        elif not module.ispkg and module.name != "gossamer.__main__":
+            found.append(module.name)
+    return found
+
+
+@pytest.mark.parametrize("name", modules(gs))
 def test_docstrings(name: str) -> None:
-    module = importlib.import_module(f"gossamer.{name}")
-    results = doctest.testmod(module, extraglobs={"gs": gs, "torch": torch})
+    results = doctest.testmod(importlib.import_module(name), extraglobs={"gs": gs, "torch": torch})
     assert results.failed == 0
+
+
+def test_examples_of_classes_are_found() -> None:
+    """A public class says that it is of the package that users import it from: its examples are found there."""
+    found = {test.name for package in (gs, gs.nn) for test in doctest.DocTestFinder(exclude_empty=True).find(package)}
+    assert found >= {"gossamer.SparseMatrix", "gossamer.nn.GCNConv", "gossamer.nn.GATConv", "gossamer.nn.GATv2Conv"}
 
 
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]

@@ -135,13 +135,13 @@ def test_the_same_options_give_the_same_bytes(tmp_path: Path) -> None:
     for k, threads in enumerate((1, 2)):
         torch.set_num_threads(threads)
         again = gs.datasets.power_law(300, 900, seed=1)
-        gs.golden.write_npz(tmp_path / f"{k}.npz", {"x": again.x, "indices": again.adjacency.indices})
+        gs.write_npz(tmp_path / f"{k}.npz", {"x": again.x, "indices": again.adjacency.indices})
         contents.append((tmp_path / f"{k}.npz").read_bytes())
     assert contents[0] == contents[1]
-    first, other = (gs.golden.golden(graph, seed=seed)["layer1.W"] for seed in (0, 1))
-    assert torch.equal(first, gs.golden.golden(graph, seed=0)["layer1.W"])
+    first, other = (gs.equations.golden(graph, seed=seed)["layer1.W"] for seed in (0, 1))
+    assert torch.equal(first, gs.equations.golden(graph, seed=0)["layer1.W"])
     assert not torch.equal(first, other)
-    assert gs.golden.golden(graph, self_loops=False)["indices"].shape == graph.adjacency.indices.shape
+    assert gs.equations.golden(graph, self_loops=False)["indices"].shape == graph.adjacency.indices.shape
 
 
 def test_npz_of_every_type_and_shape(tmp_path: Path) -> None:
@@ -156,19 +156,19 @@ def test_npz_of_every_type_and_shape(tmp_path: Path) -> None:
         "a.b": torch.randn(70, 70, requires_grad=True),
     }
     path = tmp_path / "a.npz"
-    gs.golden.write_npz(path, arrays)
+    gs.write_npz(path, arrays)
     assert zipfile.ZipFile(path).testzip() is None
     with np.load(path, allow_pickle=False) as back:
         assert back.files == list(arrays)
         for name, tensor in arrays.items():
             np.testing.assert_array_equal(back[name], tensor.detach().numpy(), strict=True)
     with pytest.raises(TypeError, match="cannot write x, which is BFloat16"):
-        gs.golden.write_npz(path, {"x": torch.ones(2, dtype=torch.bfloat16)})
+        gs.write_npz(path, {"x": torch.ones(2, dtype=torch.bfloat16)})
     with pytest.raises(ValueError, match=r"must end in \.npz"):
-        gs.golden.write_npz(tmp_path / "a.zip", arrays)
+        gs.write_npz(tmp_path / "a.zip", arrays)
     with pytest.raises(FileNotFoundError):
-        gs.golden.write_npz(tmp_path / "no" / "a.npz", arrays)
-    gs.golden.write_npz(path, {})
+        gs.write_npz(tmp_path / "no" / "a.npz", arrays)
+    gs.write_npz(path, {})
     assert np.load(path).files == []
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import gossamer as gs
-from gossamer.nn.edges import SelfLoops, edges_of
+from gossamer.nn._edges import SelfLoops, edges_of
 
 pyg = pytest.importorskip("torch_geometric.nn", reason="torch_geometric is not installed")
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gossamer as gs
-from gossamer import planetoid
+from gossamer.datasets import _planetoid as planetoid
 
 ACTED: list[str] = []
 

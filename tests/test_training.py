@@ -12,7 +12,7 @@ from bench import epochs, memory
 
 import gossamer as gs
 from gossamer.__main__ import main
-from gossamer.commands import train as train_command
+from gossamer._commands import train as train_command
 from gossamer.nn.node_classifier import RECIPES, Recipe, Trained, row_normalized, train
 
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gossamer: sparse matrices that can be differentiated, and the graph networks built on them."""
 
-from gossamer import _library as _library  # loads the C++ library: first
-from gossamer import _sizes as _sizes
-from gossamer import datasets, equations, golden, linalg, nn
-from gossamer._library import cmake_prefix_path, show_config
-from gossamer.attention import (
+from gossamer import _fakes as _fakes
+from gossamer import _library as _library  # loads the C++ library
+from gossamer import datasets, equations, linalg, nn
+from gossamer._attention import (
     dropout,
     gat_attention,
     gat_with_weights,
@@ -13,8 +12,8 @@ from gossamer.attention import (
     gatv2_with_weights,
     graph_pattern,
 )
-from gossamer.blocks import allclose, block_diag, diag, hstack, kron, vstack
-from gossamer.construct import (
+from gossamer._blocks import allclose, block_diag, diag, hstack, kron, vstack
+from gossamer._construct import (
     eye,
     from_coo,
     from_dense,
@@ -24,15 +23,20 @@ from gossamer.construct import (
     poisson,
     random,
 )
-from gossamer.io import load_npz, read_mtx, save_npz, write_mtx
+from gossamer._library import cmake_prefix_path, show_config
+from gossamer._mtx import read_mtx, write_mtx
+from gossamer._npz import load_npz, save_npz, write_npz
+from gossamer._pattern import Merged, Pattern
+from gossamer._products import matmul, spgemm, spmm
+from gossamer._sddmm import sddmm
+from gossamer._sparse_matrix import SparseMatrix
+from gossamer._sums import hadamard, spadd
 from gossamer.linalg import SingularMatrixError
-from gossamer.ops import hadamard, matmul, sddmm, spadd, spgemm, spmm
-from gossamer.pattern import Pattern
-from gossamer.sparse_matrix import SparseMatrix
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Merged",
     "Pattern",
     "SingularMatrixError",
     "SparseMatrix",
@@ -49,7 +53,6 @@ __all__ = [
     "from_edge_index",
     "from_scipy",
     "from_torch",
-    "golden",
     "gat_attention",
     "gat_with_weights",
     "gatv2_attention",
@@ -73,4 +76,5 @@ __all__ = [
     "spmm",
     "vstack",
     "write_mtx",
+    "write_npz",
 ]

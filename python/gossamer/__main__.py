@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line: ``python -m gossamer COMMAND …``, or ``gossamer COMMAND …`` where it is installed.
 
-A command is a module of gossamer.commands with ``add(subparsers)``, which adds its parser and sets ``run``; ``run``
+A command is a module of gossamer._commands with ``add(subparsers)``, which adds its parser and sets ``run``; ``run``
 returns an exit code, or None for 0. See docs/command_line.md.
 """
 
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from gossamer import __version__
-from gossamer.commands import COMMANDS
+from gossamer._commands import COMMANDS
 
 EPILOG = "gossamer COMMAND --help tells the options of each. Exit codes: 0 done, 1 failed, 2 a mistake in the call."
 EXTRAS = {"matplotlib", "rich", "scipy", "jinja2", "threadpoolctl"}  # of gossamer-sparse[demo]

@@ -23,8 +23,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from gossamer.pattern import Pattern
-from gossamer.sparse_matrix import SparseMatrix
+from gossamer._pattern import Pattern
+from gossamer._sparse_matrix import SparseMatrix
+from gossamer.datasets import Graph
 
 _ops = torch.ops.gossamer_equations
 
@@ -232,4 +233,34 @@ def network(
     """
     parameters = [parameter for layer in layers for parameter in layer]
     names, values = _ops.network(*_pattern(A), H, y, mask, parameters, version, slope)
+    return dict(zip(names, values, strict=True))
+
+
+def golden(
+    graph: Graph,
+    *,
+    version: int = 1,
+    hidden: Sequence[int] = (8,),
+    heads: Sequence[int] = (2,),
+    seed: int = 0,
+    self_loops: bool = True,
+    dtype: torch.dtype = torch.float64,
+) -> dict[str, Tensor]:
+    """Golden vectors: parameters drawn by a seed, and every quantity of the network on them, forward and backward.
+
+    ``version`` 1 is GAT, 2 is GATv2. ``hidden``: the features of a head in each hidden layer; the last layer has one
+    for each class. ``heads``: those of each layer, or one number for all. With ``self_loops``, every node has an edge
+    to itself. ``docs/equations.md`` has the names, shapes and equations.
+
+    >>> graph = gs.datasets.stochastic_block_model((60, 80), seed=0)
+    >>> arrays = gs.equations.golden(graph, version=2, hidden=[5], heads=[3, 1])
+    >>> arrays["layer1.X_src"].shape, arrays["layer2.H"].shape
+    (torch.Size([140, 3, 5]), torch.Size([140, 2]))
+    """
+    A = graph.adjacency
+    x = graph.x.to_dense() if isinstance(graph.x, SparseMatrix) else graph.x
+    nodes = x, graph.y, graph.train_mask, graph.num_classes
+    names, values = torch.ops.gossamer.golden(
+        A.pattern.tensors(), A.shape, *nodes, version, list(hidden), list(heads), seed, self_loops, dtype
+    )
     return dict(zip(names, values, strict=True))

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gossamer.blocks import kron
-from gossamer.sparse_matrix import SparseMatrix
+from gossamer._blocks import kron
+from gossamer._sparse_matrix import SparseMatrix
 
 SingularMatrixError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
 """A matrix that cannot be solved with; the message names the row, column or pivot. What torch.linalg raises, too."""

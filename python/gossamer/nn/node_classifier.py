@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, elu, relu
 
-from gossamer.attention import dropout
+from gossamer._attention import dropout
+from gossamer._sparse_matrix import SparseMatrix
 from gossamer.datasets import Graph
-from gossamer.nn.gat_conv import GATConv
-from gossamer.nn.gatv2_conv import GATv2Conv
-from gossamer.nn.gcn_conv import GCNConv
-from gossamer.nn.linear import Features
-from gossamer.sparse_matrix import SparseMatrix
+from gossamer.nn._gat_conv import GATConv
+from gossamer.nn._gatv2_conv import GATv2Conv
+from gossamer.nn._gcn_conv import GCNConv
+from gossamer.nn._linear import Features
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,9 @@ class Merged(NamedTuple):
     at_B: Tensor
 
 
+Merged.__module__ = "gossamer"  # a NamedTuple takes no attribute in its body
+
+
 class Pattern:
     """Where the entries of a sparse matrix are.
 
@@ -44,6 +47,8 @@ class Pattern:
     Both are int32 or int64 and must not be written to. The structure is checked here, in O(rows + nnz), and trusted
     ever after; ``check=False`` skips that for data that is known to be good.
     """
+
+    __module__ = "gossamer"  # where users find it, and where pickles look for it
 
     def __init__(self, indptr: Any, indices: Any, shape: Sequence[int], *, check: bool = True) -> None:
         self.indptr = as_index("indptr", indptr)
@@ -161,7 +166,7 @@ class Pattern:
 
     def __repr__(self) -> str:
         rows, cols = self.shape
-        return f"Pattern({rows} x {cols}, nnz={self.nnz}, {_short(self.indices.dtype)}, {self.device})"
+        return f"Pattern({rows} x {cols}, nnz={self.nnz}, {short(self.indices.dtype)}, {self.device})"
 
 
 def _same(P: Pattern, Q: Pattern) -> bool:
@@ -169,5 +174,6 @@ def _same(P: Pattern, Q: Pattern) -> bool:
     return same_kind and torch.equal(P.indptr, Q.indptr) and torch.equal(P.indices, Q.indices)
 
 
-def _short(dtype: torch.dtype) -> str:
+def short(dtype: torch.dtype) -> str:
+    """float32, not torch.float32."""
     return str(dtype).removeprefix("torch.")

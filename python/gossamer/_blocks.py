@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gossamer.pattern import Pattern
-from gossamer.sparse_matrix import SparseMatrix
+from gossamer._pattern import Pattern
+from gossamer._sparse_matrix import SparseMatrix
 
 _ops = torch.ops.gossamer
 

@@ -8,7 +8,8 @@ import math
 import torch
 from torch import Tensor
 
-from gossamer.sparse_matrix import SparseMatrix
+from gossamer._products import spmm
+from gossamer._sparse_matrix import SparseMatrix
 
 Features = Tensor | SparseMatrix
 """(N, F); sparse features stay sparse."""
@@ -39,7 +40,7 @@ class Linear(torch.nn.Module):
     def forward(self, x: Features) -> Tensor:
         if not isinstance(x, SparseMatrix):
             return torch.nn.functional.linear(x, self.weight, self.bias)
-        product = x._spmm(self.weight.t(), False)
+        product = spmm(x, self.weight.t())
         return product if self.bias is None else product + self.bias
 
     def extra_repr(self) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gossamer.pattern import as_index, as_shape
-from gossamer.sparse_matrix import SparseMatrix
+from gossamer._pattern import as_index, as_shape
+from gossamer._sparse_matrix import SparseMatrix
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -54,6 +54,17 @@ def from_scipy(A: scipy.sparse.sparray | scipy.sparse.spmatrix) -> SparseMatrix:
         csr.sum_duplicates()
     parts = torch.from_numpy(csr.indptr), torch.from_numpy(csr.indices), torch.from_numpy(csr.data)
     return _assemble(parts, csr.shape, check=True)
+
+
+def from_csr(indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int]) -> SparseMatrix:
+    """CSR arrays as a matrix, through triplets if its rows are not sorted and unique."""
+    lengths = indptr.diff()
+    well_formed = len(indptr) == shape[0] + 1 and bool((lengths >= 0).all()) and indptr[0] == 0
+    if well_formed and int(indptr[-1]) == len(indices) == len(values):
+        rows = torch.repeat_interleave(torch.arange(shape[0]), lengths.long())
+        if not bool(((rows.diff() > 0) | (indices.diff() > 0)).all()):
+            return from_coo(rows, indices, values, shape).to(index_dtype=indices.dtype)
+    return SparseMatrix(indptr, indices, values, shape)  # which says what is wrong, if anything
 
 
 def from_edge_index(edge_index: Tensor, values: Tensor | None = None, num_nodes: int | None = None) -> SparseMatrix:

@@ -11,10 +11,12 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from gossamer.elementwise import Elementwise
-from gossamer.pattern import Pattern, Shape, _short
-from gossamer.reduce import Reductions
-from gossamer.structure import Structure
+from gossamer._elementwise import Elementwise
+from gossamer._pattern import Pattern, Shape, short
+from gossamer._products import spgemm, spmm
+from gossamer._reduce import Reductions
+from gossamer._structure import Structure
+from gossamer._sums import hadamard, spadd
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -30,6 +32,8 @@ class SparseMatrix(Elementwise, Reductions, Structure):
     >>> A @ torch.tensor([1.0, 10.0])
     tensor([ 1., 32.])
     """
+
+    __module__ = "gossamer"  # where users find it, and where pickles look for it
 
     def __init__(self, indptr: Any, indices: Any, values: Any, shape: Sequence[int], *, check: bool = True) -> None:
         self.pattern = Pattern(indptr, indices, shape, check=check)
@@ -67,7 +71,7 @@ class SparseMatrix(Elementwise, Reductions, Structure):
         heads = f", heads={self.values.shape[1]}" if self.values.dim() == 2 else ""
         grad = ", requires_grad=True" if self.requires_grad else ""
         size = f"{rows} x {cols}, nnz={self.nnz}{heads}"
-        return f"SparseMatrix({size}, {_short(self.dtype)}, {_short(self.indices.dtype)}, {self.device}{grad})"
+        return f"SparseMatrix({size}, {short(self.dtype)}, {short(self.indices.dtype)}, {self.device}{grad})"
 
     # Differentiation.
 
@@ -128,11 +132,7 @@ class SparseMatrix(Elementwise, Reductions, Structure):
             parts = self.indptr, self.indices, self.values
             return torch.sparse_csr_tensor(*parts, self.shape, check_invariants=False)  # checked when it was built
 
-    # Products.
-
-    def _spmm(self, X: Tensor, transpose: bool) -> Tensor:
-        tensors = self.pattern.tensors(transpose or (X.requires_grad and torch.is_grad_enabled()))
-        return torch.ops.gossamer.spmm.default(tensors, self.values, X, self.pattern.shape, transpose)
+    # Operators.
 
     @overload
     def __matmul__(self, X: Tensor) -> Tensor: ...
@@ -141,17 +141,17 @@ class SparseMatrix(Elementwise, Reductions, Structure):
     def __matmul__(self, X: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
         """A X, dense or sparse."""
         if isinstance(X, SparseMatrix):
-            return ops.spgemm(self, X)
-        return self._spmm(X, False) if isinstance(X, Tensor) else NotImplemented
+            return spgemm(self, X)
+        return spmm(self, X) if isinstance(X, Tensor) else NotImplemented
 
     def __add__(self, B: SparseMatrix) -> SparseMatrix:
-        return ops.spadd(self, B) if isinstance(B, SparseMatrix) else NotImplemented
+        return spadd(self, B) if isinstance(B, SparseMatrix) else NotImplemented
 
     def __sub__(self, B: SparseMatrix) -> SparseMatrix:
-        return ops.spadd(self, B, beta=-1.0) if isinstance(B, SparseMatrix) else NotImplemented
+        return spadd(self, B, beta=-1.0) if isinstance(B, SparseMatrix) else NotImplemented
 
     def __mul__(self, B: Any) -> SparseMatrix:
-        return ops.hadamard(self, B) if isinstance(B, SparseMatrix) else super().__mul__(B)
+        return hadamard(self, B) if isinstance(B, SparseMatrix) else super().__mul__(B)
 
     def __rmatmul__(self, X: Tensor) -> Tensor:
         """X A = (Aᵀ Xᵀ)ᵀ."""
@@ -159,7 +159,7 @@ class SparseMatrix(Elementwise, Reductions, Structure):
             return NotImplemented
         if X.dim() == 0 or X.dim() > 2:
             raise ValueError(f"matmul: X A wants X of shape (n,) or (k, n), not {tuple(X.shape)}")
-        return self._spmm(X, True) if X.dim() == 1 else self._spmm(X.T, True).T
+        return spmm(self, X, transpose=True) if X.dim() == 1 else spmm(self, X.T, transpose=True).T
 
     @classmethod
     def __torch_function__(
@@ -175,10 +175,10 @@ class SparseMatrix(Elementwise, Reductions, Structure):
             return NotImplemented
         left, right = args
         if isinstance(left, SparseMatrix) and isinstance(right, SparseMatrix):
-            return ops.spgemm(left, right)
+            return spgemm(left, right)
         if func is not torch.matmul and torch.compiler.is_compiling():
             left, right = _as_written(left, right)
-        return left._spmm(right, False) if isinstance(left, SparseMatrix) else right.__rmatmul__(left)
+        return spmm(left, right) if isinstance(left, SparseMatrix) else right.__rmatmul__(left)
 
 
 def _as_written(X: Tensor, A: SparseMatrix) -> tuple[Any, Any]:
@@ -202,8 +202,6 @@ def _checked(pattern: Pattern, values: Any) -> Tensor:
         raise ValueError(f"SparseMatrix: values are on {tensor.device} but the pattern is on {pattern.device}")
     return tensor
 
-
-from gossamer import ops  # noqa: E402  (ops are written with SparseMatrix, its operators with ops)
 
 # torch.func and friends see a matrix as its values: torch.func.grad(f)(A) is a SparseMatrix.
 pytree.register_pytree_node(

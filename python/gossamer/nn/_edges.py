@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from gossamer.pattern import Pattern, Shape
-from gossamer.sparse_matrix import SparseMatrix
+from gossamer._pattern import Pattern, Shape
+from gossamer._sparse_matrix import SparseMatrix
 
 _ops = torch.ops.gossamer
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gossamer.on_pattern import OnPattern
-from gossamer.pattern import Pattern, as_index
+from gossamer._pattern import Pattern, as_index
+from gossamer._values import PatternValues
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ops = torch.ops.gossamer
 
 
-class Structure(OnPattern):
+class Structure(PatternValues):
     """diagonal, trace, tril, triu and indexing."""
 
     def diagonal(self, k: int = 0) -> Tensor:

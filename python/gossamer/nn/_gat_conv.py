@@ -6,10 +6,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gossamer.attention import gat_attention, gat_with_weights
-from gossamer.nn.attention_conv import AttentionConv, Pair, Result
-from gossamer.nn.edges import Adjacency
-from gossamer.nn.linear import Features, Linear, glorot
+from gossamer._attention import gat_attention, gat_with_weights
+from gossamer.nn._attention_conv import AttentionConv, Pair, Result
+from gossamer.nn._edges import Adjacency
+from gossamer.nn._linear import Features, Linear, glorot
 
 
 class GATConv(AttentionConv):
@@ -23,6 +23,8 @@ class GATConv(AttentionConv):
     >>> conv(torch.randn(5, 3), torch.tensor([[0, 1, 2], [1, 2, 3]])).shape
     torch.Size([5, 8])
     """
+
+    __module__ = "gossamer.nn"  # where users find it, and where pickles look for it
 
     def __init__(
         self,

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a tracer is told about ops whose results have a size that depends on the data: how many entries a part of a
-pattern has is not known before it is looked at; and about factors. (All other ops say it in C++.)"""
+"""Fakes, by which a tracer knows the results of an op without running it.
+
+These are the fakes of ops whose results have a size that depends on the data (how many entries a part of a pattern has
+is not known before it is looked at), and of factors. All other ops have theirs in C++.
+"""
 
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+
+from gossamer import _library as _library  # an op must be there before its fake
 
 Gathered = tuple[Tensor, Tensor, Tensor]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import pickle
 import re
 import urllib.request
@@ -19,10 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gossamer import datasets
-from gossamer.construct import from_coo
-from gossamer.io import _atomic, _compressed
-from gossamer.sparse_matrix import SparseMatrix
+from gossamer._construct import from_coo, from_csr
+from gossamer._files import PathLike, atomic
+from gossamer._sparse_matrix import SparseMatrix
+from gossamer.datasets._folder import integers
+from gossamer.datasets._graph import Graph, assemble
 
 SOURCE = "https://raw.githubusercontent.com/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data/"
 NAMES = ("cora", "citeseer", "pubmed")
@@ -31,7 +33,18 @@ PARTS = ("x", "y", "tx", "ty", "allx", "ally", "graph", "test.index")
 Array = np.ndarray[Any, Any]
 
 
-def read(name: str, root: Path, source: str = SOURCE) -> datasets.Graph:
+def planetoid(name: str, root: PathLike) -> Graph:
+    """Cora, CiteSeer or PubMed with the public split, from the files ``ind.<name>.x``, … in ``root``.
+
+    Files that are missing are downloaded from github.com/kimiyoung/planetoid and checked by their SHA-256. They are
+    pickles, of which only arrays, sparse matrices and lists of neighbours are accepted; nothing in them is run. Both
+    directions of each edge are there, parallel edges and self-loops are not. The nodes of CiteSeer that stand in no
+    file have no features and class -1.
+    """
+    return read(name, Path(os.fspath(root)))
+
+
+def read(name: str, root: Path, source: str = SOURCE) -> Graph:
     """The graph of this name from the files in ``root``; missing ones are downloaded from ``source``."""
     name = name.lower()
     if name not in NAMES:
@@ -50,10 +63,10 @@ class _Refused(ValueError):
     """What is wrong with a part; the message begins with its name."""
 
 
-def _assemble(where: str, stem: Path) -> datasets.Graph:
+def _assemble(where: str, stem: Path) -> Graph:
     x, tx, allx = (_matrix(stem, part) for part in ("x", "tx", "allx"))
     y, ty, ally = (_classes(stem, part) for part in ("y", "ty", "ally"))
-    test = datasets._integers(Path(f"{stem}.test.index"))
+    test = integers(Path(f"{stem}.test.index"))
     for part, features, classes in (("x", x, y), ("tx", tx, ty), ("allx", allx, ally)):
         if features.shape[0] != len(classes) or features.shape[1] != allx.shape[1]:
             raise _Refused(f"{part}: features of shape {features.shape} for {len(classes)} labels")
@@ -72,7 +85,7 @@ def _assemble(where: str, stem: Path) -> datasets.Graph:
     adjacency = _adjacency(stem, nodes)
     train = torch.arange(len(y))
     val = torch.arange(len(y), min(len(y) + 500, known))
-    return datasets.assemble(where, adjacency, features, labels, train, val, test)
+    return assemble(where, adjacency, features, labels, train, val, test)
 
 
 def _matrix(stem: Path, part: str) -> SparseMatrix:
@@ -86,7 +99,7 @@ def _matrix(stem: Path, part: str) -> SparseMatrix:
         raise _Refused(f"{part}: it lacks indptr, indices or data")
     indptr, indices, values = (torch.from_numpy(array.numbers()) for array in arrays if isinstance(array, _Array))
     try:
-        return _compressed(indptr, indices, values.float(), (shape[0], shape[1]))
+        return from_csr(indptr, indices, values.float(), (shape[0], shape[1]))
     except (ValueError, TypeError, RuntimeError, IndexError) as error:
         raise _Refused(f"{part}: {error}") from None
 
@@ -235,7 +248,7 @@ def _download(source: str, path: Path) -> None:
     if found != SHA256[path.name.removeprefix("ind.")]:
         raise ValueError(f"planetoid: {source}{path.name} has SHA-256 {found}, not that of the file we know")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _atomic(path) as file:
+    with atomic(path) as file:
         file.write(contents)
 
 

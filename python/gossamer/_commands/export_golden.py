@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from gossamer import datasets
-from gossamer.golden import golden, write_npz
+from gossamer._npz import write_npz
+from gossamer.equations import golden
 
 EPILOG = "The names, shapes and equation numbers are in docs/equations.md. The same options give the same bytes."
 

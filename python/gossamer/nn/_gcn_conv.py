@@ -6,9 +6,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gossamer.nn.edges import Adjacency, SelfLoops, edges_of
-from gossamer.nn.linear import Features, Linear
-from gossamer.sparse_matrix import SparseMatrix
+from gossamer._products import spmm
+from gossamer._sparse_matrix import SparseMatrix
+from gossamer.nn._edges import Adjacency, SelfLoops, edges_of
+from gossamer.nn._linear import Features, Linear
 
 _ops = torch.ops.gossamer
 
@@ -24,6 +25,8 @@ class GCNConv(torch.nn.Module):
     >>> conv(torch.randn(4, 3), torch.tensor([[0, 1, 2], [1, 2, 3]])).shape
     torch.Size([4, 2])
     """
+
+    __module__ = "gossamer.nn"  # where users find it, and where pickles look for it
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class GCNConv(torch.nn.Module):
             A = self.matrix(x.shape[0], edge_index, edge_weight, self.lin.weight.dtype)
             if self.cached:
                 self._kept = A
-        out = A._spmm(self.lin(x), False)
+        out = spmm(A, self.lin(x))
         return out if self.bias is None else out + self.bias
 
     def extra_repr(self) -> str:

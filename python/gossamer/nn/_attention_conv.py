@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gossamer.nn.edges import Adjacency, Edges, SelfLoops, edge_index_of, edges_of
-from gossamer.nn.linear import Features, Linear
-from gossamer.pattern import Shape
-from gossamer.sparse_matrix import SparseMatrix
+from gossamer._pattern import Shape
+from gossamer._sparse_matrix import SparseMatrix
+from gossamer.nn._edges import Adjacency, Edges, SelfLoops, edge_index_of, edges_of
+from gossamer.nn._linear import Features, Linear
 
 Pair = tuple[Features, Features | None]
 Result = Tensor | tuple[Tensor, tuple[Tensor, Tensor]]
@@ -82,7 +82,7 @@ class AttentionConv(torch.nn.Module):
         return torch.as_tensor(fill, dtype=edge_attr.dtype, device=edge_attr.device).expand(n, edge_attr.shape[1])
 
     def attention(self, function: Any, edges: Edges, given: tuple[Any, ...]) -> Any:
-        """What one of the functions of gossamer.attention gives for the layer's settings."""
+        """What one of the functions of gossamer._attention gives for the layer's settings."""
         dropout = self.dropout if self.training else 0.0
         return function(edges.pattern, *given, negative_slope=self.negative_slope, dropout=dropout)
 

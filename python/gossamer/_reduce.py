@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gossamer.on_pattern import OnPattern
+from gossamer._values import PatternValues
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ops = torch.ops.gossamer
 
 
-class Reductions(OnPattern):
+class Reductions(PatternValues):
     """sum, mean, amax, norm and row_softmax. Cost: O(nnz H) each; dim 0 also needs the transposed pattern, once."""
 
     def sum(self, dim: int | None = None) -> Tensor:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gossamer.on_pattern import OnPattern
+from gossamer._values import PatternValues
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Elementwise(OnPattern):
+class Elementwise(PatternValues):
     """-A, 2 * A, A / s, A ** p, abs, map, scale_rows, scale_cols. Cost: O(nnz H) each."""
 
     __array_ufunc__ = None  # so that numpy.float64(2) * A asks us

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sparse matrices times dense and sparse ones. The operators of SparseMatrix call these functions, so they know only
+its base, PatternValues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from gossamer._pattern import Pattern
+from gossamer._values import PatternValues, check_matrix, size
+
+if TYPE_CHECKING:
+    from gossamer._sparse_matrix import SparseMatrix
+
+
+def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
+    """Y = A X, or Aᵀ X: sparse times dense.
+
+    Shapes: A (m, n) with values (nnz,): X (n,) or (n, d) gives (m,) or (m, d). With values (nnz, H), H matrices on one
+    pattern: X (n, H) or (n, H, d) gives (m, H) or (m, H, d). For Aᵀ, X has m rows. X may be strided.
+
+    Cost: O(nnz H d). The first transposed product (or the first gradient for X) also builds the transposed pattern,
+    O(nnz), which is kept with the pattern.
+
+    Gradient: dA = (G Xᵀ) on A's pattern, dX = Aᵀ G.
+
+    >>> A = gs.from_dense(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
+    >>> gs.spmm(A, torch.tensor([3.0, 4.0]))
+    tensor([8., 3.])
+    """
+    check_matrix("spmm", "A", A)
+    if not isinstance(X, Tensor):
+        raise TypeError(f"spmm: X must be a torch.Tensor, not {type(X).__name__}")
+    tensors = A.pattern.tensors(transpose or (X.requires_grad and torch.is_grad_enabled()))
+    return torch.ops.gossamer.spmm.default(tensors, A.values, X, A.pattern.shape, transpose)
+
+
+def spgemm(A: SparseMatrix, B: SparseMatrix, mask: Pattern | SparseMatrix | None = None) -> SparseMatrix:
+    """C = A B: sparse times sparse, on its own pattern or only on the entries of ``mask``. ``A @ B`` is the same.
+
+    Shapes: A (m, k), B (k, n): C (m, n). Values (nnz,). A computed zero stays stored.
+
+    Cost: O(products), where each entry A[i, k] makes one product with each entry of row k of B. The pattern of C is
+    found once for a pair of patterns and kept with A's.
+
+    Gradient: dA = (G Bᵀ) on A's pattern, dB = (Aᵀ G) on B's. Neither forms more than it returns.
+
+    >>> A = gs.from_dense(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
+    >>> gs.spgemm(A, A).to_dense()
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
+    check_matrix("spgemm", "A", A)
+    check_matrix("spgemm", "B", B)
+    if A.shape[1] != B.shape[0]:
+        raise ValueError(f"spgemm: A is {size(A)} and B is {size(B)}, which do not multiply")
+    pattern = mask.pattern if isinstance(mask, PatternValues) else mask or A.pattern.product(B.pattern)
+    if pattern.shape != (A.shape[0], B.shape[1]):
+        raise ValueError(f"spgemm: the mask has shape {pattern.shape} but A B has {(A.shape[0], B.shape[1])}")
+    tensors = A.pattern.tensors(torch.is_grad_enabled() and B.requires_grad)
+    left, right = (tensors, A.values, A.shape), (B.pattern.tensors(), B.values, B.shape)
+    return A._trusted(pattern, torch.ops.gossamer.spgemm.default(*left, *right, pattern.tensors(), 0))
+
+
+def matmul(a: Tensor | SparseMatrix, b: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
+    """a b for any mix of dense and sparse: sparse times sparse is sparse, everything else is dense.
+
+    The gradients follow one rule for all four: swap, transpose, and mask to the pattern of a sparse operand
+    (docs/gradients.md).
+
+    >>> A, X = gs.poisson(2), torch.ones(2, 3)
+    >>> type(gs.matmul(A, A)).__name__, gs.matmul(A, X).shape, gs.matmul(X.T, A).shape
+    ('SparseMatrix', torch.Size([2, 3]), torch.Size([3, 2]))
+    """
+    if isinstance(a, PatternValues):
+        return spgemm(a, b) if isinstance(b, PatternValues) else spmm(a, b)
+    return b.__rmatmul__(a) if isinstance(b, PatternValues) else torch.matmul(a, b)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sums and entrywise products of two matrices: what happens on the union and the intersection of patterns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from gossamer._values import check_matrix, size
+
+if TYPE_CHECKING:
+    from gossamer._sparse_matrix import SparseMatrix
+
+
+def spadd(A: SparseMatrix, B: SparseMatrix, alpha: float | Tensor = 1.0, beta: float | Tensor = 1.0) -> SparseMatrix:
+    """C = αA + βB on the union of the patterns. ``A + B`` and ``A - B`` are the same with α, β = ±1.
+
+    α and β are numbers or 0-dim tensors. The union and the maps into it are found once for a pair of patterns.
+
+    Cost: O(nnz(A) + nnz(B)).   Gradient: dA = αG on A's pattern, dB = βG on B's, dα = ⟨G, A⟩, dβ = ⟨G, B⟩.
+
+    >>> (gs.eye(2) + gs.poisson(2)).to_dense()
+    tensor([[ 3., -1.],
+            [-1.,  3.]])
+    """
+    check_alike("spadd", A, B)
+    a, b = _scaled(A.values, alpha), _scaled(B.values, beta)
+    if A.pattern.equals(B.pattern):
+        return A._trusted(A.pattern, a + b)
+    union = A.pattern.merge(B.pattern)
+    place_sum = torch.ops.gossamer.place_sum.default
+    return A._trusted(union.pattern, place_sum(a, union.at_A, b, union.at_B, union.pattern.nnz))
+
+
+def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
+    """The entrywise product, on the intersection of the patterns. ``A * B`` is the same.
+
+    Cost: O(nnz(A) + nnz(B)).   Gradient: dA = G ∘ B, dB = G ∘ A, zero outside the intersection.
+    """
+    check_alike("hadamard", A, B)
+    if A.pattern.equals(B.pattern):
+        return A._trusted(A.pattern, A.values * B.values)
+    both = A.pattern.merge(B.pattern, intersect=True)
+    pick = torch.ops.gossamer.pick.default
+    return A._trusted(both.pattern, pick(A.values, both.at_A) * pick(B.values, both.at_B))
+
+
+def _scaled(values: Tensor, factor: float | Tensor) -> Tensor:
+    if isinstance(factor, Tensor):
+        return torch.ops.gossamer.scale.default(values, factor)
+    return values if factor == 1 else factor * values
+
+
+def check_alike(op: str, A: SparseMatrix, B: SparseMatrix) -> None:
+    """Both are matrices of one shape, dtype, device and number of heads; else an error that names the op."""
+    check_matrix(op, "A", A)
+    check_matrix(op, "B", B)
+    if A.shape != B.shape:
+        raise ValueError(f"{op}: A is {size(A)} but B is {size(B)}")
+    if A.dtype != B.dtype:
+        raise TypeError(f"{op}: A is {A.dtype} but B is {B.dtype}")
+    if A.device != B.device:
+        raise ValueError(f"{op}: A is on {A.device} but B is on {B.device}")
+    if A.values.shape[1:] != B.values.shape[1:]:
+        raise ValueError(f"{op}: A has values {tuple(A.values.shape)} but B has {tuple(B.values.shape)}")
