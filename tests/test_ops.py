@@ -22,7 +22,7 @@ def twin(x: Any, dtype: torch.dtype | None = None) -> Tensor:
     """The dense twin of an input or a result, on the host."""
     if isinstance(x, gs.Pattern):
         ones = torch.ones(x.nnz, dtype=torch.float64, device=x.device)
-        return gs.SparseMatrix(x.indptr, x.indices, ones, x.shape).to_dense().cpu()
+        return gs.SparseMatrix(x, ones).to_dense().cpu()
     dense = (x.to_dense() if isinstance(x, gs.SparseMatrix) else x).cpu()
     return dense.to(dtype or dense.dtype)
 

@@ -164,6 +164,13 @@ class Pattern:
 
     __hash__ = object.__hash__  # caches are keyed by the object, never by its contents
 
+    # Copies and pickles have the arrays alone: what is kept belongs to this object, and a factor to this process.
+    def __getstate__(self) -> dict[str, Any]:
+        return {"indptr": self.indptr, "indices": self.indices, "shape": self.shape}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Pattern.__init__(self, **state)
+
     def __repr__(self) -> str:
         rows, cols = self.shape
         return f"Pattern({rows} x {cols}, nnz={self.nnz}, {short(self.indices.dtype)}, {self.device})"

@@ -28,15 +28,38 @@ class SparseMatrix(Elementwise, Reductions, Structure):
     ``values`` is (nnz,), or (nnz, H) for H matrices on one pattern. Set ``A.requires_grad_()``, compute, call
     ``backward()``: ``A.grad`` is a SparseMatrix on the same pattern. A stored zero stays stored.
 
+    Made from the arrays of the CSR form, which are checked as those of a ``Pattern`` are, or from a pattern and values
+    for it. Matrices on one pattern share what is kept with it: its transpose, products, factorisations.
+
     >>> A = gs.SparseMatrix([0, 1, 3], [0, 0, 1], [1.0, 2.0, 3.0], (2, 2))
     >>> A @ torch.tensor([1.0, 10.0])
     tensor([ 1., 32.])
+    >>> B = gs.SparseMatrix(A.pattern, torch.ones(3))
+    >>> B.pattern is A.pattern
+    True
     """
 
     __module__ = "gossamer"  # where users find it, and where pickles look for it
 
-    def __init__(self, indptr: Any, indices: Any, values: Any, shape: Sequence[int], *, check: bool = True) -> None:
-        self.pattern = Pattern(indptr, indices, shape, check=check)
+    @overload
+    def __init__(self, indptr: Any, indices: Any, values: Any, shape: Sequence[int], *, check: bool = True) -> None: ...
+    @overload
+    def __init__(self, pattern: Pattern, values: Any, /) -> None: ...
+    def __init__(
+        self,
+        indptr: Any,
+        indices: Any,
+        values: Any = None,
+        shape: Sequence[int] | None = None,
+        *,
+        check: bool = True,
+    ) -> None:
+        if isinstance(indptr, Pattern) and values is None and shape is None:
+            self.pattern, values = indptr, indices
+        elif isinstance(indptr, Pattern) or values is None or shape is None:
+            raise TypeError("SparseMatrix: wants (indptr, indices, values, shape) or (pattern, values)")
+        else:
+            self.pattern = Pattern(indptr, indices, shape, check=check)
         self.values = _checked(self.pattern, values)
 
     # What it is.

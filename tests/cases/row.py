@@ -62,7 +62,7 @@ class Make:
         pattern = self.pattern(rows, cols)
         values = self.dense(pattern.nnz, *heads)
         values[:1] = 0
-        return gs.SparseMatrix(pattern.indptr, pattern.indices, values, (rows, cols))
+        return gs.SparseMatrix(pattern, values)
 
     def dominant(self, n: int, *heads: int) -> gs.SparseMatrix:
         """Square, with the diagonal and well-conditioned: each diagonal entry outweighs its row and its column.
@@ -76,7 +76,7 @@ class Make:
         values /= 1 + self.density * n
         values[rows == cols] += 2
         pattern = gs.from_coo(rows, cols, torch.ones(len(rows)), (n, n)).pattern.to(self.device, self.index_dtype)
-        return gs.SparseMatrix(pattern.indptr, pattern.indices, values.to(self.device, self.dtype), (n, n))
+        return gs.SparseMatrix(pattern, values.to(self.device, self.dtype))
 
 
 @dataclass(frozen=True)
