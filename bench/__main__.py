@@ -15,8 +15,9 @@ import torch
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from bench import cells, machine, matrices, plot, products, report, scaling, table2
-from bench.table import ROWS
+from bench import cells, machine, matrices, plot, tables
+from bench.rows import ROWS, products
+from bench.studies import scaling, table2
 
 STUDIES: dict[str, Any] = {"--table2": table2, "--scaling": scaling}
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -46,7 +47,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--malloc", choices=["keep", "default"], default="keep", help="keep freed memory, or not")
     parser.add_argument("--out", type=Path, default=Path("out"), help="where bench.json and bench.png go")
     for option, study in STUDIES.items():  # main hands over to them: here they are for the help
-        parser.add_argument(option, action="store_true", help=f"{study.SOURCE}, instead: see {option} --help")
+        parser.add_argument(option, action="store_true", help=f"{study.TITLE}; see {option} --help")
     options = parser.parse_args(arguments)
     for given, known in ((options.rows, ROWS), (options.dtype, DTYPES)):
         if unknown := [name for name in given if name not in known]:
@@ -107,10 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         measured, bandwidth = run(options, console)
     finally:
         torch.set_num_threads(threads)
-    console.print(report.table(measured, bandwidth))
-    report.print_skipped(console, measured)
+    console.print(tables.table(measured, bandwidth))
+    tables.print_skipped(console, measured)
     options.out.mkdir(parents=True, exist_ok=True)
-    report.write_json(options.out / "bench.json", measured, bandwidth, about)
+    tables.write_json(options.out / "bench.json", measured, bandwidth, about)
     plot.write_plot(options.out / "bench.png", measured, f"{about['machine']['processor']}; {versions}")
     seconds = time.time() - start
     console.print(

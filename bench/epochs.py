@@ -16,8 +16,8 @@ from torch.nn.functional import cross_entropy, dropout, elu, relu
 
 import gossamer as gs
 from bench import machine
-from bench.layers import pyg
 from bench.race import race
+from bench.rows.layers import pyg
 from gossamer.nn.node_classifier import RECIPES, NodeClassifier, row_normalized
 
 

@@ -26,8 +26,8 @@ from threadpoolctl import threadpool_limits
 
 import gossamer as gs
 from bench.race import check, race
-from bench.report import three_digits
 from bench.row import OURS
+from bench.tables import three_digits
 
 MMREAD, MMREAD_CSR, MMWRITE = "mmread", "mmread + CSR", "mmwrite"
 

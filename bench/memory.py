@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 
 from bench import matrices
-from bench.layers import SIZES, Layer
+from bench.rows.layers import SIZES, Layer
 
 
 def peak() -> float:

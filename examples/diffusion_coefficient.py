@@ -33,10 +33,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 import gossamer as gs
-from gossamer import _study
+from report.papers import NYTKO
+from report.section import run_from_command_line
 
 TITLE = "Recovering a diffusion coefficient"
-SOURCE = "our own: an inverse problem through seed 002's sparse solve (Table 1, SpSolve)"
+SOURCE = f"our own: an inverse problem through the sparse solve of {NYTKO}, Table 1, SpSolve"
 QUICK: dict[str, Any] = {"side": 16, "steps": 10}
 DEFAULT: dict[str, Any] = {"side": 64, "steps": 30}
 FULL: dict[str, Any] = {"side": 128, "steps": 200}
@@ -244,7 +245,7 @@ def draw_history(result: Result) -> Figure:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    _study.run(sys.modules[__name__], arguments)
+    run_from_command_line(sys.modules[__name__], arguments)
 
 
 if __name__ == "__main__":

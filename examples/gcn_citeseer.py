@@ -32,11 +32,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, dropout
 
 import gossamer as gs
-from gossamer import _study
 from gossamer.nn.node_classifier import row_normalized
+from report.papers import NYTKO
+from report.section import run_from_command_line
 
 TITLE = "Graph convolution on CiteSeer"
-SOURCE = "seed 002 §4.4, Eq. 29, Figs. 9 and 10"
+SOURCE = f"{NYTKO}, §4.4, Eq. 29, Figs. 9 and 10"
 QUICK: dict[str, Any] = {"runs": 2, "epochs": 8}
 DEFAULT: dict[str, Any] = {"runs": 20, "epochs": 200}
 FULL: dict[str, Any] = {"runs": 100, "epochs": 200}
@@ -169,7 +170,7 @@ def summary(result: Result) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> None:
     folder = "a folder such as planetoid/citeseer (docs/datasets.md)"
-    _study.run(sys.modules[__name__], arguments, full="100 runs, as in the paper", data=folder)
+    run_from_command_line(sys.modules[__name__], arguments, full="100 runs, as in the paper", data=folder)
 
 
 if __name__ == "__main__":

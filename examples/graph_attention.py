@@ -39,11 +39,12 @@ from torch import Tensor
 from torch.nn.functional import elu
 
 import gossamer as gs
-from gossamer import _study
 from gossamer.nn.node_classifier import RECIPES, NodeClassifier, for_pubmed, row_normalized, train
+from report.papers import GOULD
+from report.section import run_from_command_line
 
 TITLE = "Where graph attention looks"
-SOURCE = "seed 001, Eqs. 2–14: GAT and GATv2 on Cora, CiteSeer and PubMed"
+SOURCE = f"{GOULD}, Eqs. 2–14: GAT and GATv2 on Cora, CiteSeer and PubMed"
 QUICK: dict[str, Any] = {"runs": 1, "epochs": {"cora": 3, "citeseer": 3, "pubmed": 1, "synthetic": 8}}
 DEFAULT: dict[str, Any] = {"runs": 1, "epochs": {"cora": 1000, "citeseer": 200, "synthetic": 500}}
 FULL: dict[str, Any] = {"runs": 10, "epochs": {"cora": 1000, "citeseer": 1000, "pubmed": 1000, "synthetic": 1000}}
@@ -258,7 +259,7 @@ def summary(result: Result) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    _study.run(
+    run_from_command_line(
         sys.modules[__name__],
         arguments,
         full="10 runs of up to 1000 epochs, as in the paper",

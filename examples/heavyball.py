@@ -29,10 +29,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 import gossamer as gs
-from gossamer import _study
+from report.papers import NYTKO
+from report.section import run_from_command_line
 
 TITLE = "Learned heavyball iteration"
-SOURCE = "seed 002 §4.2, Eqs. 22–25, Figs. 5 and 6"
+SOURCE = f"{NYTKO}, §4.2, Eqs. 22–25, Figs. 5 and 6"
 QUICK: dict[str, Any] = {"vectors": 256, "steps": 150}
 DEFAULT: dict[str, Any] = {"vectors": 1024, "steps": 200}
 FULL: dict[str, Any] = {"vectors": 8192, "steps": 1000}
@@ -193,7 +194,7 @@ def draw_map(result: Result) -> Figure:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    _study.run(sys.modules[__name__], arguments)
+    run_from_command_line(sys.modules[__name__], arguments)
 
 
 if __name__ == "__main__":

@@ -28,10 +28,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 import gossamer as gs
-from gossamer import _study
+from report.papers import NYTKO
+from report.section import run_from_command_line
 
 TITLE = "Learned Jacobi relaxation"
-SOURCE = "seed 002 §4.1, Eqs. 18–21, Figs. 3 and 4"
+SOURCE = f"{NYTKO}, §4.1, Eqs. 18–21, Figs. 3 and 4"
 QUICK: dict[str, Any] = {"vectors": 256, "steps": 120}
 DEFAULT: dict[str, Any] = {"vectors": 1024, "steps": 300}
 FULL: dict[str, Any] = {"vectors": 8192, "steps": 1000}
@@ -144,7 +145,7 @@ def draw_weights(result: Result) -> Figure:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    _study.run(sys.modules[__name__], arguments)
+    run_from_command_line(sys.modules[__name__], arguments)
 
 
 if __name__ == "__main__":

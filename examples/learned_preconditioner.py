@@ -36,10 +36,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 import gossamer as gs
-from gossamer import _study
+from report.papers import NYTKO
+from report.section import run_from_command_line
 
 TITLE = "Learned preconditioner for conjugate gradients"
-SOURCE = "seed 002 §4.3, Eqs. 26–28, Figs. 7 and 8; larger grids are our own question"
+SOURCE = f"{NYTKO}, §4.3, Eqs. 26–28, Figs. 7 and 8; larger grids are our own question"
 QUICK: dict[str, Any] = {"vectors": 64, "steps": 60, "grids": (8, 16)}
 DEFAULT: dict[str, Any] = {"vectors": 256, "steps": 200, "grids": (8, 16, 32, 64, 128)}
 FULL: dict[str, Any] = {"vectors": 2048, "steps": 1000, "grids": (8, 16, 32, 64, 128, 256)}
@@ -294,7 +295,7 @@ def draw_grids(result: Result) -> Figure:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    _study.run(sys.modules[__name__], arguments)
+    run_from_command_line(sys.modules[__name__], arguments)
 
 
 if __name__ == "__main__":

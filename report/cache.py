@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from bench import machine
 
 import gossamer
+from bench import machine
 from gossamer._files import atomic
 
 

@@ -4,21 +4,19 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from bench import products
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 import gossamer as gs
+from bench.rows import products
 from report import page, sections
 from report.outcome import Outcome, outcome
+from report.section import Tick, seldom
 
 GRAPHS = ("cora", "citeseer", "pubmed")
-REFRESH = 0.1  # seconds between two pictures of the bars
 
 
 def run(out: Path, *, full: bool, data: Path | None, only: str | None, seed: int, fresh: bool) -> int:
@@ -54,19 +52,14 @@ def run(out: Path, *, full: bool, data: Path | None, only: str | None, seed: int
     return 1 if failed else 0
 
 
-def ticking(progress: Progress, task: object, whole: object, k: int) -> Callable[[float], None]:
-    """tick(fraction done) of the section number k; it redraws only so often, for a step may take a microsecond."""
-    drawn = -1.0
+def ticking(progress: Progress, task: TaskID, whole: TaskID, k: int) -> Tick:
+    """Moves the bar of the section number k and that of the whole report."""
 
-    def tick(done: float) -> None:
-        nonlocal drawn
-        now = time.monotonic()
-        if now - drawn >= REFRESH:
-            drawn = now
-            progress.update(task, completed=done)  # type: ignore[arg-type]
-            progress.update(whole, completed=k + done, refresh=True)  # type: ignore[arg-type]
+    def draw(done: float) -> None:
+        progress.update(task, completed=done)
+        progress.update(whole, completed=k + done, refresh=True)
 
-    return tick
+    return seldom(draw)
 
 
 def line(section: Outcome) -> str:

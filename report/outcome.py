@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ import torch
 
 from report import cache, sections
 from report.figures import Plate, plates
-
-Tick = Callable[[float], None]
+from report.section import Tabular, Tick
 
 
 @dataclass
@@ -57,7 +55,7 @@ def outcome(name: str, folder: Path, *, full: bool, data: Path | None, seed: int
         section.seconds = kept.seconds
         section.summary = list(module.summary(kept.result))
         section.plates = plates(module, kept.result)
-        if hasattr(module, "table"):
+        if isinstance(module, Tabular):
             section.header, section.rows = module.table(kept.result)
     except Exception as error:  # the other sections are shown all the same
         section.error = f"{type(error).__name__}: {error}"

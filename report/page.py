@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bench import machine
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from bench import machine
 from gossamer._files import atomic
 from report.outcome import Outcome
 from report.palette import SCHEMES

@@ -15,8 +15,8 @@ SECTIONS = {
     "diffusion_coefficient": "examples.diffusion_coefficient",
     "gcn_citeseer": "examples.gcn_citeseer",
     "graph_attention": "examples.graph_attention",
-    "table2": "bench.table2",
-    "scaling": "bench.scaling",
+    "table2": "bench.studies.table2",
+    "scaling": "bench.studies.scaling",
 }
 DATA = {"gcn_citeseer": "citeseer", "graph_attention": "."}  # which folder of --data each takes
 
@@ -49,6 +49,6 @@ def commands(name: str, *, full: bool, data: Path | None, seed: int) -> list[str
     if data and name in DATA and (data / DATA[name]).is_dir():
         own += ["--data", str(data / DATA[name])]
         report += ["--data", str(data)]
-    package, _, module = SECTIONS[name].partition(".")
-    program = ["python", "-m", "bench", f"--{module}"] if package == "bench" else ["python", f"{package}/{module}.py"]
-    return [shlex.join([*program, *own]), shlex.join(["gossamer", "demo", "--only", name, *report])]
+    module = SECTIONS[name]
+    program = ["bench", f"--{name}"] if module.startswith("bench.") else [module]
+    return [shlex.join(["python", "-m", *program, *own]), shlex.join(["gossamer", "demo", "--only", name, *report])]

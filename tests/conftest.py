@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gives the tests a stand-in `cuda:0` (host memory, emulated kernels) before torch is imported: see cuda_standin.py."""
 
-import functools
-import importlib.util
+import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -17,7 +16,7 @@ import cuda_standin
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))  # the benchmark shares its rows with the case table
+sys.path.insert(0, str(ROOT))  # bench, cases, examples and report are packages there
 
 STANDIN = ROOT / "build" / "release" / "libgossamer_standin.so"
 if STANDIN.exists() and os.environ.get("GOSSAMER_STANDIN") != "off":
@@ -47,17 +46,7 @@ def data() -> Path:
 def example() -> Callable[[str], ModuleType]:
     """Imports a program of examples/ by its name."""
 
-    @functools.cache
-    def load(name: str) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(f"examples.{name}", ROOT / "examples" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # dataclasses look their module up
-        spec.loader.exec_module(module)
-        return module
-
-    return load
+    return lambda name: importlib.import_module(f"examples.{name}")
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 TITLE = "Squares & <cubes>"
-SOURCE = "seed 000 §1, Eq. 1"
+SOURCE = "N. Obody, “On Powers”, §1, Eq. 1"
 QUICK: dict[str, Any] = {"points": 3}
 DEFAULT: dict[str, Any] = {"points": 8}
 FULL: dict[str, Any] = {"points": 64}

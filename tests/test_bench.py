@@ -13,12 +13,14 @@ import pytest
 import scipy.io
 import scipy.sparse
 import torch
+
 from bench import __main__ as command
 from bench import matrices
 from bench.cells import MODES
 from bench.race import check, race
 from bench.row import OURS, Skip
-from bench.table import CASES, ROWS
+from bench.rows import ROWS
+from cases import CASES
 
 QUICK = ["--quick", "--seconds", "0.001", "--malloc", "default"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import files
 
 import gossamer as gs
+from bench import files
 
 SMALL = ["--entries", "300", "--seconds", "0.001"]
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bench import __main__ as command
-from bench import machine, scaling
-from bench.race import race
-from bench.row import OURS
 from matplotlib import style
 
 import gossamer as gs
+from bench import __main__ as command
+from bench import machine
+from bench.race import race
+from bench.row import OURS
+from bench.studies import scaling
 
 
 @pytest.fixture(scope="module")

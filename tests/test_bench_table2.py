@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from bench import __main__ as command
-from bench import machine, paper, products, table2
-from bench.row import OURS
-from bench.table2 import ALL, ROWS, Row
 from matplotlib import style
+
+from bench import __main__ as command
+from bench import machine
+from bench.row import OURS
+from bench.rows import products
+from bench.studies import paper, table2
+from bench.studies.table2 import ALL, ROWS, Row
 
 
 @pytest.fixture(scope="module")

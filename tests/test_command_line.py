@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from report import sections
 
 import gossamer
 from gossamer import _programs
 from gossamer.__main__ import main
 from gossamer._commands import train
+from report import sections
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ["info", "demo", "train", "bench", "export-golden"]
@@ -38,7 +38,7 @@ def help_of(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
 def no_mkl(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """MKL is not loaded beside the stand-in; the list tells how often it would have been."""
     loaded: list[str] = []
-    monkeypatch.setattr(_programs.load("bench.products"), "load_mkl", lambda: loaded.append("mkl"))
+    monkeypatch.setattr(_programs.load("bench.rows.products"), "load_mkl", lambda: loaded.append("mkl"))
     return loaded
 
 
@@ -151,14 +151,14 @@ def test_the_sections_of_help_exist(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_programs_are_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some package leaves a folder of tests or of examples among the installed ones."""
-    for plain in ("examples", "tests"):
+    """Some package leaves a folder of cases or of examples among the installed ones."""
+    for plain in ("examples", "cases"):
         (tmp_path / plain).mkdir()
         (tmp_path / plain / "__init__.py").touch()
         for name in [name for name in sys.modules if name.partition(".")[0] == plain]:
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert _programs.load("tests.cases.row").__file__ == str(ROOT / "tests" / "cases" / "row.py")
+    assert _programs.load("cases.row").__file__ == str(ROOT / "cases" / "row.py")
     assert _programs.load("examples.learned_jacobi").__file__ == str(ROOT / "examples" / "learned_jacobi.py")
 
 

@@ -8,14 +8,14 @@ import re
 import shlex
 from pathlib import Path
 
-import bench.__main__
 import pytest
 
+import bench.__main__
 import gossamer.__main__
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
-FOLDERS = "bench|cmake|docs|examples|include|python|scripts|src|tests"
+FOLDERS = "bench|cases|cmake|docs|examples|include|python|report|scripts|src|tests"
 
 
 def code(page: str) -> list[str]:

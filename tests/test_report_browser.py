@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report import sections
 
 import test_report
+from report import sections
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")

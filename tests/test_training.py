@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from bench import epochs, memory
 
 import gossamer as gs
+from bench import epochs, memory
 from gossamer.__main__ import main
 from gossamer._commands import train as train_command
 from gossamer.nn.node_classifier import RECIPES, Recipe, Trained, row_normalized, train

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds the programs around the library: examples/, bench/ and report/, in a checkout or where they were installed."""
+"""Finds the programs around the library, in a checkout or where they were installed: bench, cases, examples, report."""
 
 from __future__ import annotations
 
@@ -22,10 +22,6 @@ def folder() -> Path:
 def load(name: str) -> ModuleType:
     """Import one of their modules by its name there, such as ``report.demo``."""
     place = folder()
-    if str(place) not in sys.path:
+    if sys.path[0] != str(place):  # first: other packages, too, leave a folder of examples among the installed ones
         sys.path.insert(0, str(place))
-    for plain in ("examples", "tests"):  # folders without an __init__.py: any package of that name would go before
-        if plain not in sys.modules:
-            sys.modules[plain] = ModuleType(plain)
-            sys.modules[plain].__path__ = [str(place / plain)]
     return importlib.import_module(name)

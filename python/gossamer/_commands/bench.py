@@ -18,5 +18,5 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Hand over to bench/."""
     if not {"-h", "--help"} & set(arguments.rest):
-        _programs.load("bench.products").load_mkl()  # here, as in python -m bench, we are the program
+        _programs.load("bench.rows.products").load_mkl()  # here, as in python -m bench, we are the program
     return int(_programs.load("bench.__main__").main(arguments.rest))

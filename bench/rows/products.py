@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.autograd import grad
 
 import gossamer as gs
-from bench import peers
 from bench.row import OURS, Bench, Skip
+from bench.rows import peers
 
 MKL: list[Callable[[Any, Any], Any]] = []  # its product, once load_mkl has found it
 

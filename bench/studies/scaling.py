@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fig. 11 of seed 002 (§5): time against the number of nonzeros, forward and backward, with fitted slopes.
+"""Fig. 11 of Nytko et al., §5: time against the number of nonzeros, forward and backward, with fitted slopes.
 
 The matrix is tridiag(−1, 2, −1) (Eq. 15) in float64, the ops are those of Table 2 on one thread: SpMV, SpSpMM, Sp + Sp,
 and SpDMM with k = 16 columns. Each does a fixed number of operations for each nonzero, so time = c · nnzᵖ with p = 1.
@@ -26,13 +26,16 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from bench import machine, paper, study
-from bench.paper import SCIPY, Contest
+from bench import machine
 from bench.race import race
 from bench.row import OURS
+from bench.studies import paper
+from bench.studies.paper import SCIPY, Contest
+from report.papers import NYTKO
+from report.section import run_from_command_line
 
 TITLE = "Fig. 11: time against the number of nonzeros"
-SOURCE = "seed 002 §5, Fig. 11"
+SOURCE = f"{NYTKO}, §5, Fig. 11"
 
 QUICK: dict[str, Any] = {"largest": 5e5, "seconds": 0.001, "cache": 0}
 DEFAULT: dict[str, Any] = {"largest": 5.6e8, "seconds": 0.3}
@@ -212,14 +215,8 @@ def summary(result: Result) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    return study.run(
-        sys.modules[__name__],
-        arguments,
-        name="scaling",
-        about="Fig. 11 of seed 002, here",
-        full="twice as large and ten times the calls: minutes",
-        width=120,
-    )
+    full = "twice as large and ten times the calls: minutes"
+    return run_from_command_line(sys.modules[__name__], arguments, program="python -m bench --scaling", full=full)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All rows: those of ops.py, which have peers, and every other row of the tests' case table, timed on its own.
+"""Rows of the case table, timed on their own: an op that is added to cases/ is timed without an edit here.
 
-So an op that is added to tests/cases/ is timed without an edit here; peers for it are an entry of ops.BENCHES.
+Peers for it are an entry of BENCHES in ops.py, products.py or layers.py.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from typing import Any
 
 import torch
 from scipy.sparse import csr_array
-from tests.cases import CASES, Case, Make
 from torch import Tensor
 from torch.autograd import grad
 
 import gossamer as gs
-from bench import layers, ops, products
 from bench.row import OURS, Bench
+from cases import Case, Make
 
 
 class OnMatrix(Make):
@@ -62,7 +61,3 @@ def alone(case: Case) -> Bench:
         bytes_moved=lambda inputs: (0, 0),
         columns=(0,),
     )
-
-
-BENCHES = {**ops.BENCHES, **products.BENCHES, **layers.BENCHES}
-ROWS = {**BENCHES, **{case.name: alone(case) for case in CASES if case.timed and case.name not in BENCHES}}

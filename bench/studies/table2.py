@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Table 2 of seed 002 (§5): sparse ops forward and backward, their dense counterparts and the peers, on this machine.
+"""Table 2 of Nytko et al., §5: sparse ops forward and backward, their dense twins and the peers, on this machine.
 
 The matrix is the paper's, A = tridiag(−1, 2, −1) (Eq. 15), N x N, float64:
 
@@ -30,13 +30,17 @@ import torch
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
-from bench import machine, paper, products, study
-from bench.paper import COLD, DENSE, MKL, SCIPY, TORCH, Contest
+from bench import machine
 from bench.race import race
 from bench.row import OURS
+from bench.rows import products
+from bench.studies import paper
+from bench.studies.paper import COLD, DENSE, MKL, SCIPY, TORCH, Contest
+from report.papers import NYTKO
+from report.section import run_from_command_line
 
 TITLE = "Table 2: time of a call beside the peers"
-SOURCE = "seed 002 §5, Table 2"
+SOURCE = f"{NYTKO}, §5, Table 2"
 
 QUICK: dict[str, Any] = {"sparse": 256, "dense": 64, "multiply": 64, "seconds": 0.001}
 DEFAULT: dict[str, Any] = {"sparse": 32768, "dense": 4096, "multiply": 2048, "seconds": 0.25}
@@ -240,14 +244,8 @@ def summary(result: Result) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    return study.run(
-        sys.modules[__name__],
-        arguments,
-        name="table2",
-        about="Table 2 of seed 002 on this machine",
-        full="the paper's N, where memory allows it: more than an hour",
-        width=200,
-    )
+    full = "the paper's N, where memory allows it: more than an hour"
+    return run_from_command_line(sys.modules[__name__], arguments, program="python -m bench --table2", full=full)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.autograd import grad
 
 import gossamer as gs
-from bench import peers
 from bench.row import OURS, Bench, Skip
+from bench.rows import peers
 
 
 def dense(height: int, columns: int, dtype: torch.dtype, seed: int) -> Tensor:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table on the screen and the JSON on disk."""
+"""The benchmark as a table on the screen and as JSON on disk."""
 
 from __future__ import annotations
 
@@ -63,16 +63,6 @@ def table(cells: Sequence[Cell], bandwidth: Mapping[int, float]) -> Table:
             end_section=following is not None and (cell.matrix, cell.row) != (following.matrix, following.row),
         )
     return result
-
-
-def print_table(console: Console, header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """A study's table: words to the left, numbers to the right, a gap after each op's backward."""
-    result = Table(box=box.SIMPLE_HEAD, collapse_padding=True)
-    for k, heading in enumerate(header):
-        result.add_column(heading, justify="right" if k else "left", no_wrap=not k)
-    for line in lines:
-        result.add_row(*line, end_section="ackward" in line[0] + line[1])
-    console.print(result)
 
 
 def print_skipped(console: Console, cells: Sequence[Cell]) -> None:

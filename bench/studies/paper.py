@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ops of seed 002 §5 on the paper's matrix, Eq. 15: A = tridiag(−1, 2, −1), N x N, float64.
+"""The ops of Nytko et al., §5, on their matrix, Eq. 15: A = tridiag(−1, 2, −1), N x N, float64.
 
 Each function makes the inputs of one op at size N and gives its contenders. The sparse op and its dense counterpart
 have the same inputs, so ours judges both. Forward is the op; backward is the backward pass alone, with the gradients of
@@ -21,11 +21,11 @@ from torch import Tensor
 from torch.autograd import grad
 
 import gossamer as gs
-from bench import peers, products
-from bench.ops import Product
-from bench.products import Pair, Triangle, add, cold, multiply
 from bench.race import check
 from bench.row import OURS
+from bench.rows import peers, products
+from bench.rows.ops import Product
+from bench.rows.products import Pair, Triangle, add, cold, multiply
 
 SCIPY, MKL, TORCH, DENSE, COLD = "SciPy", "MKL", "torch.sparse", "torch dense", "gossamer, new pattern"
 TOLERANCE = 1e-10  # relative to the largest entry, float64

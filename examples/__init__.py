@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The applications, one module each: sections of the report, and programs: ``python -m examples.heavyball``."""
