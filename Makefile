@@ -23,7 +23,7 @@ test: lint all dev
 	ctest --preset dev -j$(JOBS)
 	ctest --preset release -j$(JOBS)
 	$(BIN)/python -m pytest -n $(JOBS) tests
-	GOSSAMER_STANDIN=off $(BIN)/python -m pytest -n $(JOBS) tests/test_engines.py
+	GOSSAMER_STANDIN=off $(BIN)/python -m pytest -n $(JOBS) tests/solve/test_engines.py
 
 bench: build
 	$(BIN)/python -m bench $(ARGS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The case table: one row per op = inputs + dense formula. test_ops.py does the rest for each row.
+"""The case table: one row per op = inputs + dense formula. tests/table does the rest for each row.
 
 Each module here holds the rows of one family as `CASES`; a new module is found by itself.
 """

@@ -7,10 +7,10 @@ import re
 
 import pytest
 import torch
+from dense_attention import Layer, cross_entropy, directed_graph, parameters
 from torch import Tensor
 
 import gossamer as gs
-from dense_attention import Layer, cross_entropy, directed_graph, parameters
 from gossamer import equations as eq
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
+from comparison import same, same_matrix, text_file
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import gossamer as gs
-from test_io import same, same_matrix, text_file
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.int64, np.int8, np.bool_])

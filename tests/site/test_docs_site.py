@@ -15,7 +15,7 @@ from sphinx.util.inventory import InventoryFile
 
 import gossamer as gs
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 class Page(HTMLParser):

@@ -15,7 +15,7 @@ import torch
 from matplotlib import style
 from matplotlib.figure import Figure
 
-NAMES = sorted(path.stem for path in (Path(__file__).parent.parent / "examples").glob("[a-z]*.py"))
+NAMES = sorted(path.stem for path in (Path(__file__).parents[2] / "examples").glob("[a-z]*.py"))
 
 
 @pytest.fixture(scope="module", params=NAMES)

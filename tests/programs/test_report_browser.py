@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 import test_report
+
 from report import sections
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -13,7 +13,7 @@ import pytest
 import bench.__main__
 import gossamer.__main__
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
 FOLDERS = "bench|cases|cmake|docs|examples|include|python|report|scripts|src|tests"
 

@@ -15,7 +15,7 @@ import torch
 
 import gossamer as gs
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def modules(package: ModuleType) -> list[str]:

@@ -17,7 +17,7 @@ from gossamer.__main__ import main
 from gossamer._commands import train
 from report import sections
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COMMANDS = ["info", "demo", "train", "bench", "export-golden"]
 
 

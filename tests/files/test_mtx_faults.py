@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from comparison import BANNER, same, scipy_reads, text_file
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gossamer as gs
-from test_io import BANNER, same, scipy_reads, text_file
 
 FAULTS = [
     ("", 1, "the file is empty"),

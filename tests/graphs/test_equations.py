@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from dense_attention import SLOPE, Case
 from torch import Tensor
 
-from dense_attention import SLOPE, Case
 from gossamer import equations as eq
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 Pairs = Iterator[tuple[Tensor, Tensor]]
 TABLE: dict[int, tuple[Callable[[Case], Pairs], tuple[int, ...], tuple[bool, ...]]] = {}
 
