@@ -46,6 +46,7 @@ DEFAULT: dict[str, Any] = {"vectors": 256, "steps": 200, "grids": (8, 16, 32, 64
 FULL: dict[str, Any] = {"vectors": 2048, "steps": 1000, "grids": (8, 16, 32, 64, 128, 256)}
 
 Preconditioner = Callable[[Tensor], Tensor]  # R -> M R
+none: Preconditioner = torch.nn.Identity()
 
 
 @dataclass
@@ -81,10 +82,6 @@ def pcg(A: gs.SparseMatrix, B: Tensor, precondition: Preconditioner) -> Iterator
 def relative(A: gs.SparseMatrix, B: Tensor, precondition: Preconditioner, iterations: int) -> Tensor:
     """‖r⁽ⁱ⁾‖ / ‖b‖ for i = 0 … iterations, a row each, a column for each column of B."""
     return torch.stack([R.norm(dim=0) for R in islice(pcg(A, B, precondition), iterations + 1)]) / B.norm(dim=0)
-
-
-def none(R: Tensor) -> Tensor:
-    return R
 
 
 def jacobi(A: gs.SparseMatrix) -> Preconditioner:
