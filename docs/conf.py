@@ -10,6 +10,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 
 import gossamer
 
+# autodoc takes the order of members and the overloads from the file of a class: here classes name that file again.
+for place in (gossamer, gossamer.nn, gossamer.datasets):
+    for thing in vars(place).values():
+        if isinstance(thing, type) and thing.__module__ == place.__name__:
+            thing.__module__ = next(f.__module__ for f in vars(thing).values() if hasattr(f, "__code__"))
+
 project = "Gossamer"
 author = "the Gossamer authors"
 release = gossamer.__version__
