@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sparse with sparse: products, sums, entrywise products."""
+"""Sparse times sparse."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from torch import Tensor
 
 import gossamer as gs
 
-from .row import Case, Make
+from .row import Case
 
 
 def raw_spgemm(A: gs.SparseMatrix, B: gs.SparseMatrix) -> tuple[Any, tuple[Any, ...]]:
     C = A.pattern.product(B.pattern)
     left, right = (A.pattern.tensors(True), A.values, list(A.shape)), (B.pattern.tensors(True), B.values, list(B.shape))
     return torch.ops.gossamer.spgemm.default, (*left, *right, C.tensors(True), 0)
-
-
-def two(make: Make) -> tuple[Any, ...]:
-    """Two matrices of one shape that share some entries."""
-    return make.matrix(make.m, make.n), make.matrix(make.m, make.n)
 
 
 def masked(A: gs.SparseMatrix, B: gs.SparseMatrix, P: gs.Pattern) -> gs.SparseMatrix:
@@ -33,33 +27,7 @@ def chain(P: gs.SparseMatrix, A: gs.SparseMatrix) -> gs.SparseMatrix:
     return gs.spgemm(gs.spgemm(P.T, A), P)
 
 
-def linear(A: gs.SparseMatrix, B: gs.SparseMatrix, alpha: Tensor, beta: Tensor) -> gs.SparseMatrix:
-    return gs.spadd(A, B, alpha, beta)
-
-
-def raw_scale(u: Tensor, s: Tensor) -> tuple[Any, tuple[Any, ...]]:
-    return torch.ops.gossamer.scale.default, (u, s)
-
-
-def raw_dot(u: Tensor, v: Tensor) -> tuple[Any, tuple[Any, ...]]:
-    return torch.ops.gossamer.dot.default, (u, v)
-
-
 CASES = [
-    Case(
-        "dot",
-        torch.ops.gossamer.dot,
-        lambda u, v: (u * v).sum(),
-        lambda make: (make.dense(make.m * make.n), make.dense(make.m * make.n)),
-        raw_dot,
-    ),
-    Case(
-        "scale",
-        torch.ops.gossamer.scale,
-        lambda u, s: s * u,
-        lambda make: (make.dense(make.m, make.n), make.dense()),
-        raw_scale,
-    ),
     Case(
         "spgemm",
         gs.spgemm,
@@ -79,19 +47,4 @@ CASES = [
         lambda P, A: P.T @ A @ P,
         lambda make: (make.matrix(make.m, make.n), make.matrix(make.m, make.m)),
     ),
-    Case("spadd", lambda A, B: A + B, lambda A, B: A + B, two, timed=True),
-    Case("spsub", lambda A, B: A - B, lambda A, B: A - B, two),
-    Case(
-        "spadd_scaled",
-        linear,
-        lambda A, B, alpha, beta: alpha * A + beta * B,
-        lambda make: (*two(make), make.dense(), make.dense()),
-    ),
-    Case(
-        "spadd_heads",
-        lambda A, B: A + B,
-        lambda A, B: A + B,
-        lambda make: (make.matrix(make.m, make.n, 2), make.matrix(make.m, make.n, 2)),
-    ),
-    Case("hadamard", lambda A, B: A * B, lambda A, B: A * B, two, timed=True),
 ]
