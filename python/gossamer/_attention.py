@@ -77,8 +77,8 @@ def gat_attention(
     >>> gs.gat_attention(P, torch.tensor([[[5.0]], [[6.0]]]), torch.ones(2, 1), torch.ones(2, 1)).flatten()
     tensor([5., 6.])
     """
-    given = _given(pattern, x_src, alpha_src, alpha_dst, alpha_edge, negative_slope, dropout, seed)
-    return _ops.gat_attention(*given)
+    arguments = _arguments(pattern, x_src, alpha_src, alpha_dst, alpha_edge, negative_slope, dropout, seed)
+    return _ops.gat_attention(*arguments)
 
 
 def gatv2_attention(
@@ -104,7 +104,7 @@ def gatv2_attention(
     >>> gs.gatv2_attention(P, x, torch.zeros(1, 1, 1), torch.zeros(1, 1)).flatten()  # equal weights
     tensor([2.])
     """
-    return _ops.gatv2_attention(*_given(pattern, x_src, x_dst, att, x_edge, negative_slope, dropout, seed))
+    return _ops.gatv2_attention(*_arguments(pattern, x_src, x_dst, att, x_edge, negative_slope, dropout, seed))
 
 
 def gat_with_weights(
@@ -127,8 +127,8 @@ def gat_with_weights(
     >>> weights.flatten()
     tensor([0.5000, 0.5000])
     """
-    given = _given(pattern, x_src, alpha_src, alpha_dst, alpha_edge, negative_slope, dropout, seed)
-    return _ops.gat_with_weights(*given)
+    arguments = _arguments(pattern, x_src, alpha_src, alpha_dst, alpha_edge, negative_slope, dropout, seed)
+    return _ops.gat_with_weights(*arguments)
 
 
 def gatv2_with_weights(
@@ -146,14 +146,15 @@ def gatv2_with_weights(
 
     Needs memory for nnz H d numbers, which ``gatv2_attention`` does not.
     """
-    return _ops.gatv2_with_weights(*_given(pattern, x_src, x_dst, att, x_edge, negative_slope, dropout, seed))
+    return _ops.gatv2_with_weights(*_arguments(pattern, x_src, x_dst, att, x_edge, negative_slope, dropout, seed))
 
 
-def _given(
-    pattern: Pattern | SparseMatrix, a: Tensor, b: Tensor, c: Tensor, d: Tensor | None, *how: float | int | None
+def _arguments(
+    pattern: Pattern | SparseMatrix, a: Tensor, b: Tensor, c: Tensor, d: Tensor | None, *settings: float | int | None
 ) -> tuple[Any, ...]:
+    """What the ops take, in their order: the pattern with its transpose if anything is differentiated."""
     P = pattern.pattern if isinstance(pattern, SparseMatrix) else pattern
     if not isinstance(P, Pattern):
         raise TypeError(f"attention: pattern must be a Pattern or a SparseMatrix, not {type(pattern).__name__}")
     learning = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (a, b, c, d))
-    return P.tensors(learning), a, b, c, d, P.shape, *how
+    return P.tensors(learning), a, b, c, d, P.shape, *settings

@@ -92,6 +92,13 @@ def test_everything_public_is_documented(site: Path) -> None:
     assert sorted(wanted - names) == []
 
 
+def test_only_public_names_show() -> None:
+    """Modules of the implementation have a leading underscore."""
+    for place in (gs, gs.nn, gs.datasets):
+        public = {name for name in dir(place) if not name.startswith("_")}
+        assert public - {"node_classifier"} == set(place.__all__), place.__name__
+
+
 def test_every_header_is_listed() -> None:
     listed = re.findall(r"literalinclude} \.\./\.\./(\S+)", (ROOT / "docs/api/cpp.md").read_text())
     there = [

@@ -28,7 +28,7 @@ from gossamer import _programs
 from gossamer.__main__ import main
 place = pathlib.Path(gs.__file__).parent / "programs"
 assert _programs.folder() == place
-for name in ("report.demo", "bench.__main__", "examples.learned_jacobi"):
+for name in ("report.demo", "bench.__main__", "cases", "examples.learned_jacobi"):
     module = _programs.load(name)
     assert pathlib.Path(module.__file__).is_relative_to(place), module.__file__
 assert all((place / "report" / f"page.{{kind}}").exists() for kind in ("html", "css", "js"))
