@@ -58,8 +58,10 @@ std::tuple<Tensor, Tensor, Tensor> transpose(const Tensor& indptr, const Tensor&
 // {indptr, indices, slot} of the distinct (rows[k], cols[k]); triplet k belongs to entry slot[k]. int32 where it fits.
 std::tuple<Tensor, Tensor, Tensor> coo(const Tensor& rows, const Tensor& cols, at::IntArrayRef shape);
 
-// Throws ValueError unless indptr and indices are a well-formed pattern of this shape.
-void check_pattern(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape);
+// Throws ValueError unless indptr and indices are a well-formed pattern of this shape. Unless `simple`, a row may hold
+// a column several times.
+void check_pattern(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape, bool simple = true);
+bool has_parallel_entries(const Tensor& indptr, const Tensor& indices);
 
 // The ways in and out; each way in gives {indptr, indices, values}, differentiable in the values. See construct.cpp.
 using Parts = std::tuple<Tensor, Tensor, Tensor>;
@@ -71,7 +73,9 @@ Parts from_torch(const Tensor& A);
 Parts poisson(at::IntArrayRef grid, at::ScalarType dtype, at::Device device);
 Parts random(at::IntArrayRef shape, int64_t nnz, std::optional<at::Generator> generator, at::ScalarType dtype);
 Tensor row_indices(const Tensor& indptr, const Tensor& indices);
-Tensor to_dense(const Tensor& indptr, const Tensor& indices, const Tensor& values, at::IntArrayRef shape);
+// Unless `simple`, entries at one place are added.
+Tensor to_dense(const Tensor& indptr, const Tensor& indices, const Tensor& values, at::IntArrayRef shape,
+                bool simple = true);
 
 // What this build is and found, one "name: value" line each.
 std::string show_config();

@@ -15,14 +15,19 @@ namespace gossamer {
 using at::Tensor;
 using Shape = std::array<int64_t, 2>;  // {rows, cols}
 
-// indptr (rows + 1) and indices (nnz), sorted and unique in each row; int32 or int64. Copies share everything.
+// Whether a row may hold a column several times, as a graph with parallel edges does. `unknown` is found out, by a pass
+// over the entries, when it is first asked for.
+enum class Entries { unique, parallel, unknown };
+
+// indptr (rows + 1) and indices (nnz), sorted in each row and, but for the pattern of a graph with parallel edges,
+// unique; int32 or int64. Copies share everything.
 class Pattern {
  public:
   // Throws unless the tensors are a well-formed pattern; check = false trusts them.
-  Pattern(Tensor indptr, Tensor indices, Shape shape, bool check = true);
+  Pattern(Tensor indptr, Tensor indices, Shape shape, bool check = true, Entries entries = Entries::unique);
 
   // From tensors as an op receives them: {indptr, indices}, or these and the transpose's three. They are trusted.
-  static Pattern adopt(at::TensorList tensors, Shape shape);
+  static Pattern adopt(at::TensorList tensors, Shape shape, Entries entries = Entries::unique);
 
   const Tensor& indptr() const;
   const Tensor& indices() const;
@@ -31,12 +36,20 @@ class Pattern {
   int64_t cols() const { return shape()[1]; }
   int64_t nnz() const { return indices().size(0); }
   at::Device device() const { return indices().device(); }
+  at::ScalarType index_type() const { return indices().scalar_type(); }
+
+  // Each entry of the matrix is stored once. Ops that need this refuse other patterns in the name of `op`;
+  // SparseMatrix's coalesce() adds parallel entries up.
+  bool simple() const;
+  void check_simple(const char* op) const;
+  Entries entries() const;  // what is known so far, for patterns that are made from this one
 
   Tensor row_indices() const;                    // the row of each entry, int64
   Pattern T() const;                             // made once and kept; T().T() is this
   Tensor transpose_perm() const;                 // entry q of T() is entry transpose_perm()[q] of this
   std::vector<Tensor> levels(bool upper) const;  // {level_ptr, order} of a triangle, kept
   Pattern to(at::Device device) const;
+  Pattern widened() const;  // with int64 indices; made once and kept, and this itself if it has them
 
   // Derived together with another pattern, once, and kept here for as long as the other one lives.
   Pattern product(const Pattern& other) const;  // the pattern of A B
@@ -45,12 +58,19 @@ class Pattern {
 
   // As ops take it: with the transpose if it is at hand or `with_transpose` asks for it.
   std::vector<Tensor> tensors(bool with_transpose = false) const;
+  // The same for a call whose vjp multiplies by the transpose if one of these operands is differentiated.
+  std::vector<Tensor> tensors_for(std::initializer_list<Tensor> operands, bool with_transpose = false) const;
   std::array<c10::SymInt, 2> sym_shape() const { return {rows(), cols()}; }
 
-  // What `make` gives, made once and kept with the pattern under `key`.
+  // What `make` gives, made once and kept with the pattern under `key`; with another pattern, for as long as that one
+  // lives.
   template <class T>
   T keep(const std::string& key, const std::function<T()>& make) const {
     return std::any_cast<T>(kept(key, nullptr, [&make]() -> std::any { return make(); }));
+  }
+  template <class T>
+  T keep(const std::string& key, const std::function<T()>& make, const Pattern& other) const {
+    return std::any_cast<T>(kept(key, other.state_, [&make]() -> std::any { return make(); }));
   }
 
   bool same_as(const Pattern& other) const { return state_ == other.state_; }

@@ -37,7 +37,8 @@ class SparseMatrix {
   SparseMatrix to(at::Device device) const;
   SparseMatrix to(at::ScalarType dtype) const { return with_values(values_.to(dtype)); }
   Tensor to_dense() const;
-  Tensor to_torch() const;  // a torch CSR tensor that shares the arrays
+  Tensor to_torch() const;        // a torch CSR tensor that shares the arrays
+  SparseMatrix coalesce() const;  // parallel entries added up; itself if there are none
   std::string repr() const;
 
   Tensor matmul(const Tensor& X) const;              // A X

@@ -34,7 +34,7 @@ def graph_pattern(edge_index: Tensor, shape: Sequence[int]) -> tuple[Pattern, Te
     """
     size = as_shape("graph_pattern", shape)
     indptr, indices, order = _ops.graph(edge_index, size)
-    return Pattern(indptr, indices, size, check=False), order
+    return Pattern(indptr, indices, size, check=False, simple=None), order
 
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, *, seed: int | None = None) -> Tensor:
@@ -156,5 +156,4 @@ def _arguments(
     P = pattern.pattern if isinstance(pattern, SparseMatrix) else pattern
     if not isinstance(P, Pattern):
         raise TypeError(f"attention: pattern must be a Pattern or a SparseMatrix, not {type(pattern).__name__}")
-    learning = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (a, b, c, d))
-    return P.tensors(learning), a, b, c, d, P.shape, *settings
+    return P.tensors_for(a, b, c, d), a, b, c, d, P.shape, *settings

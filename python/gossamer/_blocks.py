@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gossamer._pattern import Pattern
+from gossamer._pattern import Pattern, simple_within
 from gossamer._sparse_matrix import SparseMatrix
 
 _ops = torch.ops.gossamer
@@ -42,7 +42,7 @@ def kron(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
     P, Q = A.pattern, B.pattern
     indptr, indices, values = _ops.kron(P.tensors(), A.values, P.shape, Q.tensors(), B.values, Q.shape)
     shape = P.shape[0] * Q.shape[0], P.shape[1] * Q.shape[1]
-    return SparseMatrix._trusted(Pattern(indptr, indices, shape, check=False), values)
+    return SparseMatrix._trusted(Pattern(indptr, indices, shape, check=False, simple=simple_within(P, Q)), values)
 
 
 def vstack(matrices: Sequence[SparseMatrix]) -> SparseMatrix:
@@ -75,6 +75,8 @@ def allclose(A: SparseMatrix, B: SparseMatrix, rtol: float = 1e-5, atol: float =
     A, B = _matrices("allclose", [A, B])
     if A.shape != B.shape:
         return False
+    A.pattern.check_simple("allclose")
+    B.pattern.check_simple("allclose")
     return _ops.allclose(A.pattern.tensors(), A.values, B.pattern.tensors(), B.values, A.shape, rtol, atol, equal_nan)
 
 
@@ -90,7 +92,8 @@ def _stack(op: str, matrices: Sequence[SparseMatrix], below: bool, beside: bool)
         beside,
     )
     cols = sum(P.shape[1] for P in patterns) if beside else patterns[0].shape[1]
-    return SparseMatrix._trusted(Pattern(indptr, indices, (indptr.shape[0] - 1, cols), check=False), values)
+    shape = indptr.shape[0] - 1, cols
+    return SparseMatrix._trusted(Pattern(indptr, indices, shape, check=False, simple=simple_within(*patterns)), values)
 
 
 def _matrices(op: str, given: Sequence[Any]) -> list[SparseMatrix]:

@@ -94,7 +94,7 @@ class Elementwise(PatternValues):
         if not isinstance(d, Tensor):
             raise TypeError(f"scale_{'cols' if cols else 'rows'}: d must be a torch.Tensor, not {type(d).__name__}")
         P = self.pattern
-        tensors = P.tensors(cols and d.requires_grad and torch.is_grad_enabled())
+        tensors = P.tensors_for(d) if cols else P.tensors()
         return self._trusted(P, torch.ops.gossamer.scale_axis(tensors, self.values, d, P.shape, cols))
 
 

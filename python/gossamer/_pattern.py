@@ -46,20 +46,27 @@ class Pattern:
     ``indptr`` has rows + 1 entries; the columns of row i are ``indices[indptr[i]:indptr[i + 1]]``, sorted and unique.
     Both are int32 or int64 and must not be written to. The structure is checked here, in O(rows + nnz), and trusted
     ever after; ``check=False`` skips that for data that is known to be good.
+
+    With ``simple=False`` a row may hold a column several times, as a graph with parallel edges does (``simple=None``:
+    it may or may not, which is found out when it matters). Products with dense matrices, sums, softmax and attention
+    count each of them; what needs one entry a place, such as ``A + B`` or a solve, refuses such a pattern, and
+    ``A.coalesce()`` adds the parallel ones up.
     """
 
     __module__ = "gossamer"  # where users find it, and where pickles look for it
 
-    def __init__(self, indptr: Any, indices: Any, shape: Sequence[int], *, check: bool = True) -> None:
+    def __init__(
+        self, indptr: Any, indices: Any, shape: Sequence[int], *, check: bool = True, simple: bool | None = True
+    ) -> None:
         self.indptr = as_index("indptr", indptr)
         self.indices = as_index("indices", indices)
         self.shape = as_shape("Pattern", shape)
         self._transpose: tuple[Tensor, Tensor, Tensor] | None = None
         self._T: Pattern | None = None
-        self._kept: dict[tuple[str, int], tuple[Any, Any]] = {}  # what was derived together with another pattern
-        self._parts: dict[Hashable, Any] = {}  # what was derived from this pattern alone
+        self._simple = simple
+        self._kept: dict[Hashable, Any] = {}  # what was derived: see keep()
         if check and not torch.compiler.is_compiling():
-            torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape)
+            torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape, simple is True)
 
     @property
     def nnz(self) -> int:
@@ -69,6 +76,20 @@ class Pattern:
     @property
     def device(self) -> torch.device:
         return self.indices.device
+
+    @property
+    def simple(self) -> bool:
+        """Each place is stored once. False for the pattern of a graph that has parallel edges."""
+        if self._simple is None:
+            self._simple = not torch.ops.gossamer.has_parallel_entries(self.indptr, self.indices)
+        return self._simple
+
+    def check_simple(self, op: str) -> None:
+        """Refuses a pattern with parallel edges, in the name of the op the user called."""
+        if not self.simple:
+            raise ValueError(
+                f"{op}: the pattern has parallel edges, several entries at one place; A.coalesce() adds them up"
+            )
 
     @property
     def row_indices(self) -> Tensor:
@@ -86,51 +107,47 @@ class Pattern:
         """The transposed pattern; ``P.T.T is P``."""
         if self._T is None:
             indptr, indices, _ = self.transpose()
-            self._T = Pattern(indptr, indices, self.shape[::-1], check=False)
+            self._T = Pattern(indptr, indices, self.shape[::-1], check=False, simple=self._simple)
             self._T._T = self
         return self._T
 
     def product(self, other: Pattern) -> Pattern:
         """The pattern of the product of two matrices. Kept."""
+        P, Q = alike(self, other)
 
         def derive() -> Pattern:
-            both = self.tensors(), self.shape, other.tensors(), other.shape
-            indptr, indices = torch.ops.gossamer.spgemm_pattern(*both)
-            return Pattern(indptr, indices, (self.shape[0], other.shape[1]), check=False)
+            indptr, indices = torch.ops.gossamer.spgemm_pattern(P.tensors(), P.shape, Q.tensors(), Q.shape)
+            return Pattern(indptr, indices, (P.shape[0], Q.shape[1]), check=False)
 
-        return self._keep("product", other, derive)
+        return P.keep("product", derive, Q)
 
     def merge(self, other: Pattern, intersect: bool = False) -> Merged:
         """The union with another pattern of the same shape, or the intersection. Kept."""
+        op = "hadamard" if intersect else "spadd"
+        self.check_simple(op)
+        other.check_simple(op)
+        P, Q = alike(self, other)
 
         def derive() -> Merged:
-            both = self.tensors(), other.tensors(), self.shape
-            indptr, indices, at_A, at_B = torch.ops.gossamer.merge(*both, intersect)
-            same = len(indices) == self.nnz  # as many entries as here: these
-            pattern = self if same else Pattern(indptr, indices, self.shape, check=False)
-            return Merged(pattern, at_A, at_B)
+            indptr, indices, at_P, at_Q = torch.ops.gossamer.merge(P.tensors(), Q.tensors(), P.shape, intersect)
+            same = len(indices) == P.nnz  # the union, or the intersection, is P
+            return Merged(P if same else Pattern(indptr, indices, P.shape, check=False), at_P, at_Q)
 
-        return self._keep("intersection" if intersect else "union", other, derive)
+        return P.keep("intersection" if intersect else "union", derive, Q)
 
     def equals(self, other: Pattern) -> bool:
         """The same arrays, entry for entry. Found out once for each other pattern."""
-        return self is other or self._keep("equal", other, lambda: _same(self, other))
-
-    def _keep(self, what: str, other: Pattern, derive: Callable[[], Any]) -> Any:
-        """Derived once for each other pattern, and forgotten with it. Keyed by the object, never by its contents."""
-        key = what, id(other)
-        if key not in self._kept:
-            kept = self._kept
-            self._kept[key] = weakref.ref(other, lambda _: kept.pop(key, None)), derive()
-        return self._kept[key][1]
+        return self is other or self.keep("equal", lambda: _same(self, other), other)
 
     def levels(self, upper: bool) -> list[Tensor]:
         """``level_ptr`` and ``order`` of a triangle: the rows of a level need only earlier levels. Kept."""
+        self.check_simple("solve_triangular")
         levels = torch.ops.gossamer.levels
         return self.keep(("levels", upper), lambda: list(levels(self.indptr, self.indices, self.shape, upper)))
 
     def analysis(self) -> Tensor:
         """What a factorisation can know from the pattern alone, as a handle for torch.ops.gossamer.factorize. Kept."""
+        self.check_simple("factorize")
         return self.keep("analysis", lambda: torch.ops.gossamer.analyze(self.tensors(True), self.shape))
 
     def tensors(self, with_transpose: bool = False) -> list[Tensor]:
@@ -139,11 +156,29 @@ class Pattern:
             return [self.indptr, self.indices, *self.transpose()]
         return [self.indptr, self.indices]
 
-    def keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What ``make`` gives, made once and kept with the pattern under ``key``."""
-        if key not in self._parts:
-            self._parts[key] = make()
-        return self._parts[key]
+    def tensors_for(self, *operands: Tensor | None, with_transpose: bool = False) -> list[Tensor]:
+        """The same for a call whose gradient multiplies by the transpose if one of these operands wants one."""
+        learning = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in operands)
+        return self.tensors(with_transpose or learning)
+
+    def keep(self, key: Hashable, make: Callable[[], Any], other: Pattern | None = None) -> Any:
+        """What ``make`` gives, made once and kept with the pattern under ``key``.
+
+        With another pattern, for as long as that one lives. Keyed by the object, never by its contents: the weak
+        reference removes the entry before the number of the object can be that of a new one.
+        """
+        if other is None:
+            if key not in self._kept:
+                self._kept[key] = make()
+            return self._kept[key]
+        kept, pair = self._kept, (key, id(other))
+        if pair not in kept:
+            kept[pair] = weakref.ref(other, lambda _: kept.pop(pair, None)), make()
+        return kept[pair][1]
+
+    def widened(self) -> Pattern:
+        """The same with int64 indices; itself if it has them. Kept."""
+        return self if self.indptr.dtype is torch.int64 else self.keep("int64", lambda: self.to(None, torch.int64))
 
     def to(self, device: torch.device | str | None = None, index_dtype: torch.dtype | None = None) -> Pattern:
         """The same pattern on another device or with another index width; itself if nothing changes."""
@@ -152,7 +187,8 @@ class Pattern:
             return self
         if index_dtype is torch.int32 and max(*self.shape, self.nnz) > torch.iinfo(torch.int32).max:
             raise ValueError(f"Pattern.to: shape {self.shape} with {self.nnz} entries does not fit int32")
-        return Pattern(indptr, self.indices.to(device=device, dtype=index_dtype), self.shape, check=False)
+        indices = self.indices.to(device=device, dtype=index_dtype)
+        return Pattern(indptr, indices, self.shape, check=False, simple=self._simple)
 
     def __eq__(self, other: object) -> bool:
         """The same entries in the same shape; widths may differ."""
@@ -166,7 +202,7 @@ class Pattern:
 
     # Copies and pickles have the arrays alone: what is kept belongs to this object, and a factor to this process.
     def __getstate__(self) -> dict[str, Any]:
-        return {"indptr": self.indptr, "indices": self.indices, "shape": self.shape}
+        return {"indptr": self.indptr, "indices": self.indices, "shape": self.shape, "simple": self._simple}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Pattern.__init__(self, **state)
@@ -174,6 +210,17 @@ class Pattern:
     def __repr__(self) -> str:
         rows, cols = self.shape
         return f"Pattern({rows} x {cols}, nnz={self.nnz}, {short(self.indices.dtype)}, {self.device})"
+
+
+def alike(*patterns: Pattern) -> tuple[Pattern, ...]:
+    """The patterns with indices of one width, as ops of several matrices want them: int64 if one of them has it."""
+    same = len({P.indptr.dtype for P in patterns}) == 1
+    return patterns if same else tuple(P.widened() for P in patterns)
+
+
+def simple_within(*patterns: Pattern) -> bool | None:
+    """For a pattern that is made of entries of these: simple if all of them are known to be, else not known."""
+    return all(P._simple for P in patterns) or None
 
 
 def _same(P: Pattern, Q: Pattern) -> bool:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from gossamer._pattern import Pattern
+from gossamer._pattern import Pattern, alike
 from gossamer._values import PatternValues, check_matrix, size
 
 if TYPE_CHECKING:
     from gossamer._sparse_matrix import SparseMatrix
+
+_A_B = 0  # the form of a product in which neither operand is transposed
 
 
 def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
@@ -34,7 +36,7 @@ def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
     check_matrix("spmm", "A", A)
     if not isinstance(X, Tensor):
         raise TypeError(f"spmm: X must be a torch.Tensor, not {type(X).__name__}")
-    tensors = A.pattern.tensors(transpose or (X.requires_grad and torch.is_grad_enabled()))
+    tensors = A.pattern.tensors_for(X, with_transpose=transpose)
     return torch.ops.gossamer.spmm.default(tensors, A.values, X, A.pattern.shape, transpose)
 
 
@@ -58,11 +60,11 @@ def spgemm(A: SparseMatrix, B: SparseMatrix, mask: Pattern | SparseMatrix | None
     if A.shape[1] != B.shape[0]:
         raise ValueError(f"spgemm: A is {size(A)} and B is {size(B)}, which do not multiply")
     pattern = mask.pattern if isinstance(mask, PatternValues) else mask or A.pattern.product(B.pattern)
-    if pattern.shape != (A.shape[0], B.shape[1]):
-        raise ValueError(f"spgemm: the mask has shape {pattern.shape} but A B has {(A.shape[0], B.shape[1])}")
-    tensors = A.pattern.tensors(torch.is_grad_enabled() and B.requires_grad)
-    left, right = (tensors, A.values, A.shape), (B.pattern.tensors(), B.values, B.shape)
-    return A._trusted(pattern, torch.ops.gossamer.spgemm.default(*left, *right, pattern.tensors(), 0))
+    for P in (A.pattern, B.pattern, pattern):
+        P.check_simple("spgemm")
+    P, Q, R = alike(A.pattern, B.pattern, pattern)
+    left, right = (P.tensors_for(B.values), A.values, P.shape), (Q.tensors(), B.values, Q.shape)
+    return A._trusted(pattern, torch.ops.gossamer.spgemm.default(*left, *right, R.tensors(), R.shape, _A_B))
 
 
 def matmul(a: Tensor | SparseMatrix, b: Tensor | SparseMatrix) -> Tensor | SparseMatrix:

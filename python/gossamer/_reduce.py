@@ -42,10 +42,12 @@ class Reductions(PatternValues):
         >>> gs.from_dense(torch.tensor([[-1.0, 0.0], [-2.0, -3.0]])).amax(1)
         tensor([ 0., -2.])
         """
+        self.pattern.check_simple("amax")
         return self._reduced(_ops.amax, dim)
 
     def norm(self) -> Tensor:
         """The Frobenius norm, √Σ A[i, j]². Its gradient is A / norm, and 0 at A = 0."""
+        self.pattern.check_simple("norm")
         return _ops.norm(self.values)
 
     def row_softmax(self) -> Self:

@@ -25,5 +25,5 @@ def sddmm(P: Pattern | SparseMatrix, U: Tensor, V: Tensor) -> SparseMatrix:
     pattern = P.pattern if isinstance(P, SparseMatrix) else P
     if not isinstance(pattern, Pattern):
         raise TypeError(f"sddmm: P must be a Pattern or a SparseMatrix, not {type(P).__name__}")
-    tensors = pattern.tensors(torch.is_grad_enabled() and V.requires_grad)
+    tensors = pattern.tensors_for(V)
     return SparseMatrix._trusted(pattern, torch.ops.gossamer.sddmm.default(tensors, U, V, pattern.shape))

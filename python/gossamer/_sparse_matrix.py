@@ -139,7 +139,21 @@ class SparseMatrix(Elementwise, Reductions, Structure):
 
     def to_dense(self) -> Tensor:
         """(rows, cols), or (rows, cols, H) with heads."""
-        return torch.ops.gossamer.to_dense(self.indptr, self.indices, self.values, self.shape)
+        simple = self.pattern.simple
+        return torch.ops.gossamer.to_dense(self.indptr, self.indices, self.values, self.shape, simple)
+
+    def coalesce(self) -> SparseMatrix:
+        """Parallel entries, which only the pattern of a graph may have, added up; itself if there are none.
+
+        >>> P, order = gs.graph_pattern(torch.tensor([[0, 0], [1, 1]]), (2, 2))
+        >>> gs.SparseMatrix(P, torch.tensor([1.0, 2.0])).coalesce().values
+        tensor([3.])
+        """
+        P = self.pattern
+        if P.simple:
+            return self
+        indptr, indices, values = torch.ops.gossamer.from_coo(P.row_indices, P.indices, self.values, P.shape)
+        return self._trusted(Pattern(indptr, indices, P.shape, check=False), values)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """A SciPy csr_array with the same dtype and index width. It shares the memory of a matrix on the CPU."""
@@ -150,6 +164,7 @@ class SparseMatrix(Elementwise, Reductions, Structure):
 
     def to_torch(self) -> Tensor:
         """A torch CSR tensor with the same dtype and index width; gradients flow back."""
+        self.pattern.check_simple("to_torch")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
             parts = self.indptr, self.indices, self.values

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gossamer._pattern import Pattern, as_index
+from gossamer._pattern import Pattern, as_index, simple_within
 from gossamer._values import PatternValues
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Structure(PatternValues):
         >>> gs.poisson(3).diagonal(1)
         tensor([-1., -1.])
         """
+        self.pattern.check_simple("diagonal")
         m, n = self.pattern.shape
         row, col = min(max(-k, 0), m), min(max(k, 0), n)
         size = max(min(m - row, n - col), 0)
@@ -66,7 +67,7 @@ class Structure(PatternValues):
 
         def make() -> tuple[Pattern, Tensor]:
             indptr, indices, positions = _ops.band(P.indptr, P.indices, P.shape, low, high)
-            return Pattern(indptr, indices, P.shape, check=False), positions
+            return Pattern(indptr, indices, P.shape, check=False, simple=simple_within(P)), positions
 
         pattern, positions = P.keep(("band", low, high), make)
         return self._trusted(pattern, self.values.index_select(0, positions))
@@ -96,12 +97,14 @@ class Structure(PatternValues):
         P = self.pattern
         indptr, indices, positions = _ops.submatrix(P.indptr, P.indices, P.shape, r, c)
         shape = (m if r is None else r.shape[0], n if c is None else c.shape[0])
-        return self._trusted(Pattern(indptr, indices, shape, check=False), self.values.index_select(0, positions))
+        pattern = Pattern(indptr, indices, shape, check=False, simple=simple_within(P))
+        return self._trusted(pattern, self.values.index_select(0, positions))
 
     def _entries(self, rows: Tensor | None, cols: Tensor | None) -> Tensor:
         assert rows is not None
         assert cols is not None
         P = self.pattern
+        P.check_simple("index")
         which, positions = _ops.entries(P.indptr, P.indices, P.shape, rows, cols)
         return _ops.place_entries(self.values, which, positions, rows.shape[0])
 

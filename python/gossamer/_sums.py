@@ -40,6 +40,7 @@ def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
     Cost: O(nnz(A) + nnz(B)).   Gradient: dA = G ∘ B, dB = G ∘ A, zero outside the intersection.
     """
     check_alike("hadamard", A, B)
+    A.pattern.check_simple("hadamard")
     if A.pattern.equals(B.pattern):
         return A._trusted(A.pattern, A.values * B.values)
     both = A.pattern.merge(B.pattern, intersect=True)

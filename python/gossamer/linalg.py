@@ -36,8 +36,7 @@ def solve_triangular(
     tensor([1., 2.])
     """
     _check_operands("solve_triangular", "L", L, b)
-    differentiates = torch.is_grad_enabled() and (b.requires_grad or L.requires_grad)
-    tensors = L.pattern.tensors(transpose or differentiates)
+    tensors = L.pattern.tensors_for(b, L.values, with_transpose=transpose)
     levels = L.pattern.levels(upper) if L.shape[0] == L.shape[1] else []
     op = torch.ops.gossamer.solve_triangular.default
     return op(tensors, L.values, b, L.shape, levels, upper, unit_diagonal, transpose)

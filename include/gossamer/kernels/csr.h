@@ -26,9 +26,10 @@ struct Csr : PatternView<I> {
   const I* perm = nullptr;  // entry p has the value values[perm[p]]; null: values[p]. Lets Aᵀ share A's values.
 };
 
-// What breaks the invariants first, in words; empty if nothing does. O(rows + nnz).
+// What breaks the invariants first, in words; empty if nothing does. O(rows + nnz). Unless `simple`, a row may hold a
+// column several times: the pattern of a graph with parallel edges.
 template <class I>
-std::string check_structure(const PatternView<I>& A) {
+std::string check_structure(const PatternView<I>& A, bool simple = true) {
   using std::to_string;
   if (A.indptr[0] != 0) return "indptr[0] is " + to_string(A.indptr[0]) + ", not 0";
   for (int64_t i = 0; i < A.rows; ++i)
@@ -44,7 +45,7 @@ std::string check_structure(const PatternView<I>& A) {
       if (j < 0 || j >= A.cols)
         return "column " + to_string(j) + where() + " is outside the " + to_string(A.cols) + " columns";
       if (p == A.indptr[i]) continue;
-      if (j == A.indices[p - 1]) return "column " + to_string(j) + where() + " appears twice";
+      if (simple && j == A.indices[p - 1]) return "column " + to_string(j) + where() + " appears twice";
       if (j < A.indices[p - 1])
         return "columns" + where() + " are not sorted: " + to_string(j) + " follows " + to_string(A.indices[p - 1]);
     }

@@ -75,7 +75,7 @@ def edges_of(layer: str, adjacency: Adjacency, shape: Shape, loops: SelfLoops) -
 
 def _make(edge_index: Tensor, shape: Shape, loops: SelfLoops) -> Edges:
     indptr, indices, edge = _ops.edges(edge_index, shape, int(loops))
-    return Edges(Pattern(indptr, indices, shape, check=False), edge, edge_index.shape[1])
+    return Edges(Pattern(indptr, indices, shape, check=False, simple=None), edge, edge_index.shape[1])
 
 
 _KEPT = WeakTensorKeyDictionary()

@@ -144,22 +144,19 @@ Pair attention_with_weights(TensorList pattern, const Tensor& a, const Tensor& b
   return {composed.Z(), composed.softmax.weights()};
 }
 
-// The front end: the transpose is built, and kept, if a gradient will want it.
-inline std::vector<Tensor> pattern_for(const Pattern& pattern, const variable_list& in) {
-  return pattern.tensors(at::GradMode::is_enabled() && torch::autograd::compute_requires_grad(in));
-}
+// The front end.
 
 template <class Kind>
 Tensor attention_on(const Pattern& pattern, const Tensor& a, const Tensor& b, const Tensor& c, const Optional& d,
                     const AttentionOptions& options) {
-  return attention_alone<Kind>(pattern_for(pattern, {a, b, c, or_undefined(d)}), a, b, c, d, pattern.sym_shape(),
+  return attention_alone<Kind>(pattern.tensors_for({a, b, c, or_undefined(d)}), a, b, c, d, pattern.sym_shape(),
                                options.negative_slope, options.dropout, options.seed);
 }
 
 template <class Kind>
 Pair attention_and_weights_on(const Pattern& pattern, const Tensor& a, const Tensor& b, const Tensor& c,
                               const Optional& d, const AttentionOptions& options) {
-  return attention_with_weights<Kind>(pattern_for(pattern, {a, b, c, or_undefined(d)}), a, b, c, d, pattern.sym_shape(),
+  return attention_with_weights<Kind>(pattern.tensors_for({a, b, c, or_undefined(d)}), a, b, c, d, pattern.sym_shape(),
                                       options.negative_slope, options.dropout, options.seed);
 }
 

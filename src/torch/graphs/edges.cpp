@@ -106,12 +106,12 @@ static const Composites composites =
 
 std::pair<Pattern, Tensor> graph_pattern(const Tensor& edge_index, Shape shape) {
   const auto [indptr, indices, order] = ops::graph(edge_index, shape);
-  return {Pattern(indptr, indices, shape, /*check=*/false), order};
+  return {Pattern(indptr, indices, shape, /*check=*/false, Entries::unknown), order};
 }
 
 Edges edges(const Tensor& edge_index, Shape shape, SelfLoops loops) {
   const auto [indptr, indices, edge] = ops::edges(edge_index, shape, static_cast<int64_t>(loops));
-  return {Pattern(indptr, indices, shape, /*check=*/false), edge, edge_index.size(1)};
+  return {Pattern(indptr, indices, shape, /*check=*/false, Entries::unknown), edge, edge_index.size(1)};
 }
 
 Tensor Edges::in_order(const Tensor& features, const Tensor& of_loops) const {

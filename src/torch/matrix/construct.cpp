@@ -78,13 +78,15 @@ Tensor ops::row_indices(const Tensor& indptr, const Tensor& indices) {
 }
 
 // values (nnz, …) → (rows, cols, …).
-Tensor ops::to_dense(const Tensor& indptr, const Tensor& indices, const Tensor& values, at::IntArrayRef shape) {
+Tensor ops::to_dense(const Tensor& indptr, const Tensor& indices, const Tensor& values, at::IntArrayRef shape,
+                     bool simple) {
   TORCH_CHECK_VALUE(values.dim() >= 1 && values.size(0) == indices.size(0), "to_dense: values has shape ",
                     shape_text(values), " but the pattern has ", indices.size(0), " entries");
   auto size = values.sizes().vec();
   size[0] = shape[0] * shape[1];
   const Tensor place = row_indices(indptr, indices) * shape[1] + indices;
-  const Tensor flat = at::zeros(size, values.options()).index_copy(0, place, values);
+  const Tensor zeros = at::zeros(size, values.options());
+  const Tensor flat = simple ? zeros.index_copy(0, place, values) : zeros.index_add(0, place, values);
   size[0] = shape[1];
   size.insert(size.begin(), shape[0]);
   return flat.reshape(size);
@@ -150,6 +152,6 @@ static const Composites composites =
         .def("poisson(int[] grid, ScalarType dtype, Device device)" + parts, ops::poisson)
         .def("random(int[] shape, int nnz, Generator? generator, ScalarType dtype)" + parts, ops::random)
         .def("row_indices(Tensor indptr, Tensor indices) -> Tensor", ops::row_indices)
-        .def("to_dense(Tensor indptr, Tensor indices, Tensor values, int[] shape) -> Tensor", ops::to_dense);
+        .def("to_dense(Tensor indptr, Tensor indices, Tensor values, int[] shape, bool simple=True) -> Tensor", ops::to_dense);
 
 }  // namespace gossamer

@@ -50,13 +50,13 @@ std::tuple<Tensor, Tensor, Tensor> coo(const Tensor& rows, const Tensor& cols, a
   return {indptr.to(rows.device()), indices.to(rows.device()), slot.to(rows.device())};
 }
 
-void check(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape) {
+void check(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape, bool simple) {
   check_shape("Pattern", shape);
   const PatternTensors A = unpack("Pattern", {indptr.cpu(), indices.cpu()}, c10::fromIntArrayRefSlow(shape), false);
   with_index_type<void>(indptr.scalar_type(), [&]<class, class I> {
     TORCH_CHECK_VALUE(shape[1] - 1 <= std::numeric_limits<I>::max(), "Pattern: ", shape[1],
                       " columns do not fit int32 indices; use int64");
-    const std::string broken = check_structure(A.view<I>());
+    const std::string broken = check_structure(A.view<I>(), simple);
     TORCH_CHECK_VALUE(broken.empty(), "Pattern: ", broken);
   });
 }
@@ -67,7 +67,7 @@ const Op<decltype(ops::coo)> coo_op{{
     .meta = false,
 }};
 const Op<decltype(ops::check_pattern)> check_op{{
-    .schema = "check_pattern(Tensor indptr, Tensor indices, int[] shape) -> ()",
+    .schema = "check_pattern(Tensor indptr, Tensor indices, int[] shape, bool simple=True) -> ()",
     .forward = check,
     .meta = false,
 }};
@@ -78,8 +78,20 @@ std::tuple<Tensor, Tensor, Tensor> ops::coo(const Tensor& rows, const Tensor& co
   return coo_op(rows, cols, shape);
 }
 
-void ops::check_pattern(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape) {
-  check_op(indptr, indices, shape);
+void ops::check_pattern(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape, bool simple) {
+  check_op(indptr, indices, shape, simple);
 }
+
+bool ops::has_parallel_entries(const Tensor& indptr, const Tensor& indices) {
+  if (indices.size(0) < 2) return false;
+  // An entry repeats the one before it if it has the same column and does not begin a row.
+  const Tensor repeats = indices.slice(0, 1).eq(indices.slice(0, 0, -1));
+  const Tensor starts = indptr.slice(0, 1, -1).to(at::kLong);
+  const Tensor inner = starts.index({starts.gt(0).logical_and(starts.lt(indices.size(0)))}) - 1;
+  return repeats.index_fill(0, inner, false).any().item<bool>();
+}
+
+static const Composites composites =
+    Composites().def("has_parallel_entries(Tensor indptr, Tensor indices) -> bool", ops::has_parallel_entries);
 
 }  // namespace gossamer

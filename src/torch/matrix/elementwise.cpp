@@ -2,7 +2,6 @@
 #include <gossamer/elementwise.h>
 
 #include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
 
 #include <gossamer/products.h>
 #include <gossamer/reduce.h>
@@ -20,9 +19,9 @@ Tensor times(const char* op, const SparseMatrix& A, const Tensor& s) {
 }
 
 SparseMatrix scaled(const SparseMatrix& A, const Tensor& d, bool cols) {
-  const bool differentiates_d = c10::GradMode::is_enabled() && d.requires_grad();
-  return A.with_values(ops::scale_axis(A.pattern().tensors(/*with_transpose=*/cols && differentiates_d), A.values(), d,
-                                       A.pattern().sym_shape(), cols));
+  const Pattern& P = A.pattern();
+  const auto tensors = cols ? P.tensors_for({d}) : P.tensors();
+  return A.with_values(ops::scale_axis(tensors, A.values(), d, P.sym_shape(), cols));
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 #include <gossamer/pattern.h>
 
 #include <ATen/ops/equal.h>
+#include <c10/core/GradMode.h>
 
+#include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -13,6 +16,7 @@ namespace gossamer {
 struct Pattern::State {
   Tensor indptr, indices;
   Shape shape;
+  std::atomic<Entries> entries;
   std::once_flag transposed;
   Tensor indptr_t, indices_t, perm_t;
   std::weak_ptr<State> transpose_of;
@@ -33,19 +37,21 @@ struct Pattern::State {
   }
 };
 
-Pattern::Pattern(Tensor indptr, Tensor indices, Shape shape, bool check) : state_(std::make_shared<State>()) {
-  if (check) ops::check_pattern(indptr, indices, shape);
+Pattern::Pattern(Tensor indptr, Tensor indices, Shape shape, bool check, Entries entries)
+    : state_(std::make_shared<State>()) {
+  if (check) ops::check_pattern(indptr, indices, shape, /*simple=*/entries == Entries::unique);
+  state_->entries = entries;
   state_->indptr = std::move(indptr);
   state_->indices = std::move(indices);
   state_->shape = shape;
 }
 
-Pattern Pattern::adopt(at::TensorList tensors, Shape shape) {
+Pattern Pattern::adopt(at::TensorList tensors, Shape shape, Entries entries) {
   TORCH_CHECK_VALUE(
       tensors.size() == 2 || tensors.size() == 5,
       "Pattern: a pattern is {indptr, indices} or these and the transpose's {indptr, indices, perm}, not ",
       tensors.size(), " tensors");
-  Pattern pattern(tensors[0], tensors[1], shape, /*check=*/false);
+  Pattern pattern(tensors[0], tensors[1], shape, /*check=*/false, entries);
   if (tensors.size() == 5)
     std::call_once(pattern.state_->transposed, [&] {
       pattern.state_->indptr_t = tensors[2], pattern.state_->indices_t = tensors[3],
@@ -64,6 +70,21 @@ const Shape& Pattern::shape() const {
   return state_->shape;
 }
 
+Entries Pattern::entries() const {
+  return state_->entries;
+}
+
+bool Pattern::simple() const {
+  if (state_->entries == Entries::unknown)
+    state_->entries = ops::has_parallel_entries(indptr(), indices()) ? Entries::parallel : Entries::unique;
+  return state_->entries == Entries::unique;
+}
+
+void Pattern::check_simple(const char* op) const {
+  TORCH_CHECK_VALUE(simple(), op,
+                    ": the pattern has parallel edges, several entries at one place; A.coalesce() adds them up");
+}
+
 Tensor Pattern::row_indices() const {
   return ops::row_indices(indptr(), indices());
 }
@@ -72,7 +93,7 @@ Pattern Pattern::T() const {
   if (auto original = state_->transpose_of.lock()) return Pattern(std::move(original));
   return keep<Pattern>("T", [this] {
     state_->transpose();
-    Pattern T(state_->indptr_t, state_->indices_t, {cols(), rows()}, /*check=*/false);
+    Pattern T(state_->indptr_t, state_->indices_t, {cols(), rows()}, /*check=*/false, entries());
     T.state_->transpose_of = state_;
     return T;
   });
@@ -84,6 +105,7 @@ Tensor Pattern::transpose_perm() const {
 }
 
 std::vector<Tensor> Pattern::levels(bool upper) const {
+  check_simple("solve_triangular");
   return keep<std::vector<Tensor>>(upper ? "upper levels" : "lower levels", [&] {
     const auto [level_ptr, order] = ops::levels(indptr(), indices(), sym_shape(), upper);
     return std::vector<Tensor>{level_ptr, order};
@@ -92,39 +114,58 @@ std::vector<Tensor> Pattern::levels(bool upper) const {
 
 Pattern Pattern::to(at::Device device) const {
   if (device == this->device()) return *this;
-  return Pattern(indptr().to(device), indices().to(device), shape(), /*check=*/false);
+  return Pattern(indptr().to(device), indices().to(device), shape(), /*check=*/false, entries());
+}
+
+Pattern Pattern::widened() const {
+  if (index_type() == at::kLong) return *this;
+  return keep<Pattern>("int64", [this] {
+    return Pattern(indptr().to(at::kLong), indices().to(at::kLong), shape(), /*check=*/false, entries());
+  });
 }
 
 Pattern Pattern::product(const Pattern& other) const {
-  const auto derive = [&]() -> std::any {
+  if (index_type() != other.index_type()) return widened().product(other.widened());
+  const auto derive = [&] {
     const auto [indptr, indices] = ops::spgemm_pattern(tensors(), shape(), other.tensors(), other.shape());
     return Pattern(indptr, indices, {rows(), other.cols()}, /*check=*/false);
   };
-  return std::any_cast<Pattern>(kept("product", other.state_, derive));
+  return keep<Pattern>("product", derive, other);
 }
 
 Pattern::Merged Pattern::merge(const Pattern& other, bool intersect) const {
-  const auto derive = [&]() -> std::any {
+  check_simple(intersect ? "hadamard" : "spadd");
+  other.check_simple(intersect ? "hadamard" : "spadd");
+  if (index_type() != other.index_type()) return widened().merge(other.widened(), intersect);
+  // A union as large as this pattern is this pattern. It is kept as nothing, because a State that held itself would
+  // never be freed, and returned as this.
+  using Found = std::tuple<std::optional<Pattern>, Tensor, Tensor>;
+  const auto derive = [&]() -> Found {
     const auto [indptr, indices, at_A, at_B] = ops::merge(tensors(), other.tensors(), shape(), intersect);
-    const bool same = indices.size(0) == nnz();  // as many entries as here: these. But a pattern must not keep itself
-    return Merged{Pattern(same ? this->indptr() : indptr, same ? this->indices() : indices, shape(), /*check=*/false),
-                  at_A, at_B};
+    if (indices.size(0) == nnz()) return {std::nullopt, at_A, at_B};
+    return {Pattern(indptr, indices, shape(), /*check=*/false), at_A, at_B};
   };
-  return std::any_cast<Merged>(kept(intersect ? "intersection" : "union", other.state_, derive));
+  const auto [pattern, at_A, at_B] = keep<Found>(intersect ? "intersection" : "union", derive, other);
+  return {pattern.value_or(*this), at_A, at_B};
 }
 
 bool Pattern::equals(const Pattern& other) const {
-  const auto compare = [&]() -> std::any {
-    return shape() == other.shape() && indptr().scalar_type() == other.indptr().scalar_type() &&
-           device() == other.device() && at::equal(indptr(), other.indptr()) && at::equal(indices(), other.indices());
+  const auto compare = [&] {
+    return shape() == other.shape() && index_type() == other.index_type() && device() == other.device() &&
+           at::equal(indptr(), other.indptr()) && at::equal(indices(), other.indices());
   };
-  return same_as(other) || std::any_cast<bool>(kept("equal", other.state_, compare));
+  return same_as(other) || keep<bool>("equal", compare, other);
 }
 
 std::vector<Tensor> Pattern::tensors(bool with_transpose) const {
   if (with_transpose) state_->transpose();
   if (!state_->perm_t.defined()) return {state_->indptr, state_->indices};
   return {state_->indptr, state_->indices, state_->indptr_t, state_->indices_t, state_->perm_t};
+}
+
+std::vector<Tensor> Pattern::tensors_for(std::initializer_list<Tensor> operands, bool with_transpose) const {
+  const auto differentiated = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
+  return tensors(with_transpose || (c10::GradMode::is_enabled() && std::ranges::any_of(operands, differentiated)));
 }
 
 std::any Pattern::kept(const std::string& name, const std::shared_ptr<State>& other,

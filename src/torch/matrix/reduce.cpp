@@ -193,15 +193,18 @@ Tensor SparseMatrix::mean(std::optional<int64_t> dim) const {
 }
 
 Tensor SparseMatrix::amax(std::optional<int64_t> dim) const {
+  pattern_.check_simple("amax");
   return reduced(ops::amax, *this, dim);
 }
 
 Tensor SparseMatrix::norm() const {
+  pattern_.check_simple("norm");
   return frobenius(values_);
 }
 
 bool allclose(const SparseMatrix& A, const SparseMatrix& B, double rtol, double atol, bool equal_nan) {
   if (A.shape() != B.shape()) return false;
+  A.pattern().check_simple("allclose"), B.pattern().check_simple("allclose");
   return ops::allclose(A.pattern().tensors(), A.values(), B.pattern().tensors(), B.values(), A.shape(), rtol, atol,
                        equal_nan);
 }

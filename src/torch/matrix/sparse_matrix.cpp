@@ -2,7 +2,6 @@
 #include <gossamer/sparse_matrix.h>
 
 #include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
 
 #include <cmath>
 #include <sstream>
@@ -40,13 +39,19 @@ SparseMatrix SparseMatrix::to(at::Device device) const {
 }
 
 Tensor SparseMatrix::to_dense() const {
-  return ops::to_dense(pattern_.indptr(), pattern_.indices(), values_, shape());
+  return ops::to_dense(pattern_.indptr(), pattern_.indices(), values_, shape(), pattern_.simple());
 }
 
 Tensor SparseMatrix::to_torch() const {
+  pattern_.check_simple("to_torch");
   TORCH_CHECK_VALUE(values_.dim() == 1, "to_torch: values must be (nnz,), not ", shape_text(values_));
   return at::_sparse_csr_tensor_unsafe(pattern_.indptr(), pattern_.indices(), values_, shape(),
                                        values_.options().layout(at::kSparseCsr));
+}
+
+SparseMatrix SparseMatrix::coalesce() const {
+  if (pattern_.simple()) return *this;
+  return from_coo(pattern_.row_indices(), pattern_.indices(), values_, shape());
 }
 
 std::string SparseMatrix::repr() const {
@@ -113,14 +118,11 @@ SparseMatrix random(Shape shape, double density, std::optional<at::Generator> ge
 }
 
 Tensor spmm(const SparseMatrix& A, const Tensor& X, bool transpose) {
-  const bool differentiates_X = c10::GradMode::is_enabled() && X.requires_grad();
-  return ops::spmm(A.pattern().tensors(transpose || differentiates_X), A.values(), X, A.pattern().sym_shape(),
-                   transpose);
+  return ops::spmm(A.pattern().tensors_for({X}, transpose), A.values(), X, A.pattern().sym_shape(), transpose);
 }
 
 SparseMatrix sddmm(const Pattern& pattern, const Tensor& U, const Tensor& V) {
-  const bool differentiates_V = c10::GradMode::is_enabled() && V.requires_grad();
-  return SparseMatrix(pattern, ops::sddmm(pattern.tensors(differentiates_V), U, V, pattern.sym_shape()));
+  return SparseMatrix(pattern, ops::sddmm(pattern.tensors_for({V}), U, V, pattern.sym_shape()));
 }
 
 }  // namespace gossamer

@@ -43,18 +43,27 @@ void check(const PatternTensors& A, const Tensor& a, const PatternTensors& B, co
                     form == ops::nn ? ", which do not multiply" : ", which do not multiply, one transposed");
 }
 
+// C is where the product is wanted: a mask that the user may have given.
+void check_mask(const PatternTensors& A, const PatternTensors& C, const Sizes& shape) {
+  TORCH_CHECK_VALUE(C.rows == shape[0] && C.cols == shape[1], "spgemm: the mask is ", C.rows, " x ", C.cols,
+                    " but the product is ", shape[0], " x ", shape[1]);
+  TORCH_CHECK_TYPE(A.indptr.scalar_type() == C.indptr.scalar_type(), "spgemm: A has ", A.indptr.scalar_type(),
+                   " indices but the mask has ", C.indptr.scalar_type());
+}
+
 Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, TensorList pattern_B, const Tensor& b,
-               SymIntArrayRef shape_B, TensorList pattern_C, int64_t form) {
+               SymIntArrayRef shape_B, TensorList pattern_C, SymIntArrayRef shape_C, int64_t form) {
   if (a.is_complex()) {
     check_same_dtype("spgemm", "B", b, "A", a);
     return bilinear(a, b, [&](const Tensor& u, const Tensor& v) {
-      return forward(pattern_A, u, shape_A, pattern_B, v, shape_B, pattern_C, form);
+      return forward(pattern_A, u, shape_A, pattern_B, v, shape_B, pattern_C, shape_C, form);
     });
   }
   const PatternTensors A = unpack("spgemm", pattern_A, shape_A, form == ops::tn);
   const PatternTensors B = unpack("spgemm", pattern_B, shape_B, /*t=*/false);
+  const PatternTensors C = unpack("spgemm", pattern_C, shape_C, /*t=*/false);
   check(A, a, B, b, shape_A, shape_B, form);
-  const PatternTensors C = unpack("spgemm", pattern_C, product_shape(shape_A, shape_B, form), /*t=*/false);
+  check_mask(A, C, product_shape(shape_A, shape_B, form));
   const Tensor c = at::empty_symint({C.nnz()}, a.options());
   launch("spgemm", a, A.indptr, [&]<class T, class I>(auto exec) {
     if constexpr (Host<decltype(exec)>) {
@@ -70,39 +79,38 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
 }
 
 Tensor autograd(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
-                SymIntArrayRef shape_B, TensorList C, int64_t form) {
+                SymIntArrayRef shape_B, TensorList C, SymIntArrayRef shape_C, int64_t form) {
   return differentiable(
       "spgemm", {a, b},
-      [&](const variable_list& in) { return ops::spgemm(A, in[0], shape_A, B, in[1], shape_B, C, form); },
-      [A = A.vec(), sA = shape_A.vec(), B = B.vec(), sB = shape_B.vec(), C = C.vec(), form](
+      [&](const variable_list& in) { return ops::spgemm(A, in[0], shape_A, B, in[1], shape_B, C, shape_C, form); },
+      [A = A.vec(), sA = shape_A.vec(), B = B.vec(), sB = shape_B.vec(), C = C.vec(), sC = shape_C.vec(), form](
           const Tensor& G, const variable_list& in, const Tensor&, const Wanted& wanted) {
-        const Sizes sC = product_shape(sA, sB, form);
         const Tensor u = in[0].conj(), v = in[1].conj();
         variable_list grads(2);
         using enum ops::ProductForm;
         if (wanted[0])
-          grads[0] = form == nn   ? ops::spgemm(C, G, sC, B, v, sB, A, nt)
-                     : form == nt ? ops::spgemm(C, G, sC, B, v, sB, A, nn)
-                                  : ops::spgemm(B, v, sB, C, G, sC, A, nt);
+          grads[0] = form == nn   ? ops::spgemm(C, G, sC, B, v, sB, A, sA, nt)
+                     : form == nt ? ops::spgemm(C, G, sC, B, v, sB, A, sA, nn)
+                                  : ops::spgemm(B, v, sB, C, G, sC, A, sA, nt);
         if (wanted[1])
-          grads[1] = form == nn   ? ops::spgemm(A, u, sA, C, G, sC, B, tn)
-                     : form == nt ? ops::spgemm(C, G, sC, A, u, sA, B, tn)
-                                  : ops::spgemm(A, u, sA, C, G, sC, B, nn);
+          grads[1] = form == nn   ? ops::spgemm(A, u, sA, C, G, sC, B, sB, tn)
+                     : form == nt ? ops::spgemm(C, G, sC, A, u, sA, B, sB, tn)
+                                  : ops::spgemm(A, u, sA, C, G, sC, B, sB, nn);
         return grads;
       });
 }
 
 // The values of a batch share the patterns and nothing else.
 Tensor batched(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
-               SymIntArrayRef shape_B, TensorList C, int64_t form) {
+               SymIntArrayRef shape_B, TensorList C, SymIntArrayRef shape_C, int64_t form) {
   return one_by_one("spgemm", C, {a, b}, [&](const variable_list& in) {
-    return variable_list{ops::spgemm(A, in[0], shape_A, B, in[1], shape_B, C, form)};
+    return variable_list{ops::spgemm(A, in[0], shape_A, B, in[1], shape_B, C, shape_C, form)};
   })[0];
 }
 
 const Op<decltype(ops::spgemm)> op{{
     .schema = "spgemm(Tensor[] A, Tensor a, SymInt[] shape_A, Tensor[] B, Tensor b, SymInt[] shape_B, Tensor[] C, "
-              "int form) -> Tensor",
+              "SymInt[] shape_C, int form) -> Tensor",
     .forward = forward,
     .autograd = autograd,
     .batched = batched,
@@ -112,8 +120,8 @@ const Op<decltype(ops::spgemm)> op{{
 }  // namespace
 
 Tensor ops::spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
-                   SymIntArrayRef shape_B, TensorList C, int64_t form) {
-  return op(A, a, shape_A, B, b, shape_B, C, form);
+                   SymIntArrayRef shape_B, TensorList C, SymIntArrayRef shape_C, int64_t form) {
+  return op(A, a, shape_A, B, b, shape_B, C, shape_C, form);
 }
 
 std::tuple<Tensor, Tensor> ops::spgemm_pattern(TensorList list_A, at::IntArrayRef shape_A, TensorList list_B,

@@ -3,7 +3,8 @@
 #include <gossamer/products.h>
 
 #include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
+
+#include "core/csr.h"
 
 namespace gossamer {
 namespace {
@@ -12,6 +13,9 @@ void check_alike(const char* op, const SparseMatrix& A, const SparseMatrix& B) {
   TORCH_CHECK_VALUE(A.shape() == B.shape(), op, ": A is ", A.rows(), " x ", A.cols(), " but B is ", B.rows(), " x ",
                     B.cols());
   TORCH_CHECK_TYPE(A.dtype() == B.dtype(), op, ": A is ", A.dtype(), " but B is ", B.dtype());
+  TORCH_CHECK_VALUE(A.device() == B.device(), op, ": A is on ", A.device(), " but B is on ", B.device());
+  TORCH_CHECK_VALUE(A.values().sizes().slice(1) == B.values().sizes().slice(1), op, ": A has values ",
+                    shape_text(A.values()), " but B has ", shape_text(B.values()));
 }
 
 }  // namespace
@@ -19,10 +23,15 @@ void check_alike(const char* op, const SparseMatrix& A, const SparseMatrix& B) {
 SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::optional<Pattern>& mask) {
   TORCH_CHECK_VALUE(A.cols() == B.rows(), "spgemm: A is ", A.rows(), " x ", A.cols(), " and B is ", B.rows(), " x ",
                     B.cols(), ", which do not multiply");
-  const Pattern C = mask ? *mask : A.pattern().product(B.pattern());
-  const bool differentiates_B = c10::GradMode::is_enabled() && B.requires_grad();
-  return SparseMatrix(C, ops::spgemm(A.pattern().tensors(differentiates_B), A.values(), A.pattern().sym_shape(),
-                                     B.pattern().tensors(), B.values(), B.pattern().sym_shape(), C.tensors(), ops::nn));
+  Pattern P = A.pattern(), Q = B.pattern();
+  P.check_simple("spgemm"), Q.check_simple("spgemm");
+  const Pattern C = mask ? *mask : P.product(Q);
+  C.check_simple("spgemm");
+  Pattern R = C;
+  if (P.index_type() != Q.index_type() || P.index_type() != R.index_type())
+    P = P.widened(), Q = Q.widened(), R = R.widened();
+  return SparseMatrix(C, ops::spgemm(P.tensors_for({B.values()}), A.values(), P.sym_shape(), Q.tensors(), B.values(),
+                                     Q.sym_shape(), R.tensors(), R.sym_shape(), ops::nn));
 }
 
 SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Tensor& alpha, const Tensor& beta) {
@@ -49,6 +58,7 @@ SparseMatrix SparseMatrix::matmul(const SparseMatrix& B) const {
 
 SparseMatrix hadamard(const SparseMatrix& A, const SparseMatrix& B) {
   check_alike("hadamard", A, B);
+  A.pattern().check_simple("hadamard"), B.pattern().check_simple("hadamard");
   if (A.pattern().equals(B.pattern())) return A.with_values(A.values() * B.values());
   const auto both = A.pattern().merge(B.pattern(), /*intersect=*/true);
   return SparseMatrix(both.pattern, ops::pick(A.values(), both.at_A) * ops::pick(B.values(), both.at_B));

@@ -65,6 +65,7 @@ std::string Factor::engine() const {
 }
 
 Factor factorize(const SparseMatrix& A, const std::string& kind, const std::string& engine) {
+  A.pattern().check_simple("factorize");
   const SparseMatrix real = real_form(A);
   const Pattern& P = real.pattern();
   const auto analysis =

@@ -171,8 +171,8 @@ Tensor ops::solve_triangular(TensorList pattern, const Tensor& values, const Ten
 Tensor linalg::solve_triangular(const SparseMatrix& L, const Tensor& b, bool upper, bool unit_diagonal,
                                 bool transpose) {
   const Pattern& P = L.pattern();
-  const bool differentiates = c10::GradMode::is_enabled() && (b.requires_grad() || L.requires_grad());
-  return ops::solve_triangular(P.tensors(transpose || differentiates), L.values(), b, P.sym_shape(), P.levels(upper),
+  check_square("solve_triangular", P.sym_shape());
+  return ops::solve_triangular(P.tensors_for({b, L.values()}, transpose), L.values(), b, P.sym_shape(), P.levels(upper),
                                upper, unit_diagonal, transpose);
 }
 

@@ -178,14 +178,16 @@ SparseMatrix stacked(at::ArrayRef<SparseMatrix> parts, bool below, bool beside) 
   std::vector<Tensor> indptrs, indices, values;
   std::vector<int64_t> shapes;
   int64_t cols = 0;
+  Entries entries = Entries::unique;
   for (const SparseMatrix& A : parts) {
+    if (A.pattern().entries() != Entries::unique) entries = Entries::unknown;
     indptrs.push_back(A.pattern().indptr()), indices.push_back(A.pattern().indices());
     values.push_back(A.values());
     shapes.insert(shapes.end(), {A.rows(), A.cols()});
     cols = beside ? cols + A.cols() : A.cols();
   }
   const auto [indptr, columns, gathered] = ops::stack(indptrs, indices, values, shapes, below, beside);
-  return SparseMatrix(indptr, columns, gathered, {indptr.size(0) - 1, cols}, /*check=*/false);
+  return SparseMatrix(Pattern(indptr, columns, {indptr.size(0) - 1, cols}, /*check=*/false, entries), gathered);
 }
 
 }  // namespace
@@ -198,7 +200,10 @@ SparseMatrix diag(const Tensor& v, int64_t k) {
 SparseMatrix kron(const SparseMatrix& A, const SparseMatrix& B) {
   const auto [indptr, indices, values] = ops::kron(A.pattern().tensors(), A.values(), A.pattern().sym_shape(),
                                                    B.pattern().tensors(), B.values(), B.pattern().sym_shape());
-  return SparseMatrix(indptr, indices, values, {A.rows() * B.rows(), A.cols() * B.cols()}, /*check=*/false);
+  const bool unique = A.pattern().entries() == Entries::unique && B.pattern().entries() == Entries::unique;
+  return SparseMatrix(Pattern(indptr, indices, {A.rows() * B.rows(), A.cols() * B.cols()}, /*check=*/false,
+                              unique ? Entries::unique : Entries::unknown),
+                      values);
 }
 
 SparseMatrix vstack(at::ArrayRef<SparseMatrix> matrices) {

@@ -168,17 +168,22 @@ struct Derived {
   Tensor positions;
 };
 
+// A part of a simple pattern is simple; one of another may be or not.
+Entries entries_within(const Pattern& P) {
+  return P.entries() == Entries::unique ? Entries::unique : Entries::unknown;
+}
+
 SparseMatrix gathered(const SparseMatrix& A, const Gathered& parts, int64_t cols) {
   const auto& [indptr, indices, positions] = parts;
-  return SparseMatrix(indptr, indices, A.values().index_select(0, positions), {indptr.size(0) - 1, cols},
-                      /*check=*/false);
+  const Pattern pattern(indptr, indices, {indptr.size(0) - 1, cols}, /*check=*/false, entries_within(A.pattern()));
+  return SparseMatrix(pattern, A.values().index_select(0, positions));
 }
 
 SparseMatrix between(const SparseMatrix& A, int64_t low, int64_t high) {
   const Pattern& P = A.pattern();
   const auto kept = P.keep<Derived>("band " + std::to_string(low) + " " + std::to_string(high), [&] {
     const auto [indptr, indices, positions] = ops::band(P.indptr(), P.indices(), P.sym_shape(), low, high);
-    return Derived{Pattern(indptr, indices, P.shape(), /*check=*/false), positions};
+    return Derived{Pattern(indptr, indices, P.shape(), /*check=*/false, entries_within(P)), positions};
   });
   return SparseMatrix(kept.pattern, A.values().index_select(0, kept.positions));
 }
@@ -198,6 +203,7 @@ Tensor indices_of(const at::indexing::Slice& s, int64_t size) {
 
 Tensor SparseMatrix::diagonal(int64_t k) const {
   const Pattern& P = pattern_;
+  P.check_simple("diagonal");
   k = std::clamp(k, -P.rows(), P.cols());
   const int64_t row = std::max<int64_t>(-k, 0), col = std::max<int64_t>(k, 0);
   const int64_t size = std::max<int64_t>(std::min(P.rows() - row, P.cols() - col), 0);
@@ -234,6 +240,7 @@ SparseMatrix SparseMatrix::index(const at::indexing::Slice& rows, const at::inde
 }
 
 Tensor SparseMatrix::index(const Tensor& rows, const Tensor& cols) const {
+  pattern_.check_simple("index");
   const Tensor r = ops::axis_index(rows, this->rows(), /*columns=*/false);
   const Tensor c = ops::axis_index(cols, this->cols(), /*columns=*/true);
   const auto [which, positions] = ops::entries(pattern_.indptr(), pattern_.indices(), pattern_.sym_shape(), r, c);
