@@ -7,6 +7,7 @@
 //   auto dA = A.grad();                    // on A's pattern
 #pragma once
 #include <gossamer/attention.h>
+#include <gossamer/config.h>
 #include <gossamer/datasets.h>
 #include <gossamer/edges.h>
 #include <gossamer/elementwise.h>
@@ -14,7 +15,6 @@
 #include <gossamer/golden.h>
 #include <gossamer/io.h>
 #include <gossamer/linalg.h>
-#include <gossamer/ops.h>
 #include <gossamer/pattern.h>
 #include <gossamer/products.h>
 #include <gossamer/reduce.h>

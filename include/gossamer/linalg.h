@@ -16,6 +16,37 @@ class SingularMatrixError : public c10::LinAlgError {
   using c10::LinAlgError::LinAlgError;
 };
 
+namespace ops {
+
+// x with L x = b, or Lᵀ x = b if t, reading one triangle of L: solve_triangular in linalg.h. `levels`: as from
+// levels(), or {} for rows one after the other. values (nnz,) or (nnz, H); b as X of spmm.
+Tensor solve_triangular(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
+                        TensorList levels, bool upper, bool unit_diagonal, bool t);
+
+// The analysis of a square pattern for `factorize`, and the factors of matrices on it for `factor_solve`: handles,
+// int64 tensors that own what they stand for. kind: "auto", "lu" or "cholesky"; engine: "auto" or a name. A factor a
+// head.
+Tensor analyze(TensorList pattern, SymIntArrayRef shape);
+Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind, c10::string_view engine);
+std::string factor_engine(const Tensor& factor);
+
+// x with A x = b, or Aᵀ x = b if t, from the factor of A = (pattern, values). b as X of spmm.
+Tensor factor_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
+                    SymIntArrayRef shape, bool t);
+
+// log|det A|, its gradient A⁻ᵀ on the pattern (n solves), and the sign of det A, which is not differentiated.
+Tensor factor_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape);
+Tensor factor_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape);
+Tensor factor_sign(const Tensor& factor, const Tensor& values);
+
+// Rows of a triangle that can be solved at once: {level_ptr (n + 1), order (n)}, see triangular.h.
+std::tuple<Tensor, Tensor> levels(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, bool upper);
+
+// values on the triangle, 0 off it (and on its diagonal if that is unit).
+Tensor keep_triangle(TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool upper, bool unit_diagonal);
+
+}  // namespace ops
+
 namespace linalg {
 
 // x with L x = b, or Lᵀ x = b. Reads one triangle of L only, and not its diagonal if unit_diagonal.

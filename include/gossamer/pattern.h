@@ -6,13 +6,16 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include <gossamer/ops.h>
+#include <ATen/core/Tensor.h>
 
 namespace gossamer {
 
 using at::Tensor;
+using at::TensorList;
+using c10::SymIntArrayRef;
 using Shape = std::array<int64_t, 2>;  // {rows, cols}
 
 // Whether a row may hold a column several times, as a graph with parallel edges does. `unknown` is found out, by a pass
@@ -90,5 +93,26 @@ struct Pattern::Merged {
   Pattern pattern;
   Tensor at_A, at_B;
 };
+
+// Namespace ops holds, here and in the other headers, the ops as the dispatcher knows them (torch.ops.gossamer.*):
+// plain tensors in, plain tensors out, so that they trace, batch and differentiate like torch's own. SparseMatrix is
+// the comfortable way to call them. A pattern travels as a list of tensors: {indptr, indices} or, with its transpose,
+// {indptr, indices, indptr_t, indices_t, perm_t}; `shape` is {rows, cols}.
+namespace ops {
+
+// The transpose of a pattern: {indptr_t, indices_t, perm_t}, entry q of Aᵀ being entry perm_t[q] of A.
+std::tuple<Tensor, Tensor, Tensor> transpose(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape);
+
+// {indptr, indices, slot} of the distinct (rows[k], cols[k]); triplet k belongs to entry slot[k]. int32 where it fits.
+std::tuple<Tensor, Tensor, Tensor> coo(const Tensor& rows, const Tensor& cols, at::IntArrayRef shape);
+
+// Throws ValueError unless indptr and indices are a well-formed pattern of this shape. Unless `simple`, a row may hold
+// a column several times.
+void check_pattern(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape, bool simple = true);
+bool has_parallel_entries(const Tensor& indptr, const Tensor& indices);
+
+Tensor row_indices(const Tensor& indptr, const Tensor& indices);  // the row of each entry, int64
+
+}  // namespace ops
 
 }  // namespace gossamer

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sparse with sparse: products, sums, entrywise products.
+// Products with dense and with sparse matrices, sums, entrywise products.
 #pragma once
 #include <optional>
 
-#include <gossamer/ops.h>
 #include <gossamer/sparse_matrix.h>
 
 namespace gossamer {
 
 namespace ops {
 
+// Y = A X, or Aᵀ X if t. values (nnz,): X (n,) or (n, d). values (nnz, H): X (n, H) or (n, H, d), one matrix a head.
+Tensor spmm(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t);
+
+// (U Vᵀ) on the pattern. U (rows,), V (cols,) or U (rows, d), V (cols, d): values (nnz,).
+// U (rows, H, d), V (cols, H, d): values (nnz, H).
+Tensor sddmm(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape);
+
 // Which operand of a sparse product is transposed: C = A B, A Bᵀ or Aᵀ B.
 enum ProductForm : int64_t { nn = 0, nt = 1, tn = 2 };
 
-// The values of the product on pattern C. Patterns as in ops.h, of one index type; A must bring its transpose for tn,
+// The values of the product on pattern C. Patterns of one index type; A must bring its transpose for tn,
 // or it is built.
 Tensor spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
               SymIntArrayRef shape_B, TensorList C, SymIntArrayRef shape_C, int64_t form);
@@ -36,6 +42,11 @@ Tensor scale(const Tensor& u, const Tensor& s);
 std::tuple<Tensor, Tensor, Tensor, Tensor> merge(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect);
 
 }  // namespace ops
+
+// Y = A X, or Aᵀ X.
+Tensor spmm(const SparseMatrix& A, const Tensor& X, bool transpose = false);
+// (U Vᵀ) on the pattern.
+SparseMatrix sddmm(const Pattern& pattern, const Tensor& U, const Tensor& V);
 
 // A B, on its own pattern or only on the entries of `mask`.
 SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::optional<Pattern>& mask = {});

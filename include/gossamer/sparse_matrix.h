@@ -2,6 +2,7 @@
 // A sparse matrix: a frozen pattern and a tensor of values on it. Only the values are differentiated.
 #pragma once
 #include <ATen/TensorIndexing.h>
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <functional>
@@ -86,9 +87,21 @@ SparseMatrix poisson(at::IntArrayRef grid, at::TensorOptions options = {});
 SparseMatrix random(Shape shape, double density, std::optional<at::Generator> generator = {},
                     at::TensorOptions options = {});
 
-// Y = A X, or Aᵀ X.
-Tensor spmm(const SparseMatrix& A, const Tensor& X, bool transpose = false);
-// (U Vᵀ) on the pattern.
-SparseMatrix sddmm(const Pattern& pattern, const Tensor& U, const Tensor& V);
+namespace ops {
+
+// The ways in and out; each way in gives {indptr, indices, values}, differentiable in the values. See construct.cpp.
+using Parts = std::tuple<Tensor, Tensor, Tensor>;
+Parts from_coo(const Tensor& rows, const Tensor& cols, const Tensor& values, at::IntArrayRef shape);
+Parts from_edge_index(const Tensor& edge_index, const std::optional<Tensor>& values, std::optional<int64_t> num_nodes);
+Parts eye(int64_t rows, int64_t cols, at::ScalarType dtype, at::Device device);
+Parts from_dense(const Tensor& dense);
+Parts from_torch(const Tensor& A);
+Parts poisson(at::IntArrayRef grid, at::ScalarType dtype, at::Device device);
+Parts random(at::IntArrayRef shape, int64_t nnz, std::optional<at::Generator> generator, at::ScalarType dtype);
+// Unless `simple`, entries at one place are added.
+Tensor to_dense(const Tensor& indptr, const Tensor& indices, const Tensor& values, at::IntArrayRef shape,
+                bool simple = true);
+
+}  // namespace ops
 
 }  // namespace gossamer

@@ -26,6 +26,17 @@ struct Csr : PatternView<I> {
   const I* perm = nullptr;  // entry p has the value values[perm[p]]; null: values[p]. Lets Aᵀ share A's values.
 };
 
+// Whether indptr ascends from 0 to nnz and every column is in range: what a loop over the entries needs to stay in its
+// arrays. One pass that the compiler vectorises.
+template <class I>
+bool in_bounds(const PatternView<I>& A) {
+  if (A.indptr[0] != 0 || A.indptr[A.rows] != A.nnz) return false;
+  bool good = true;
+  for (int64_t i = 0; i < A.rows; ++i) good &= A.indptr[i] <= A.indptr[i + 1];
+  for (int64_t p = 0; p < A.nnz; ++p) good &= (A.indices[p] >= 0) & (A.indices[p] < A.cols);
+  return good;
+}
+
 // What breaks the invariants first, in words; empty if nothing does. O(rows + nnz). Unless `simple`, a row may hold a
 // column several times: the pattern of a graph with parallel edges.
 template <class I>

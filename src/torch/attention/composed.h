@@ -12,6 +12,7 @@
 // while é itself has the gradient J(m ∘ P) = de.
 #pragma once
 #include <ATen/ATen.h>
+#include <gossamer/products.h>
 
 #include <gossamer/kernels/dropout.h>
 

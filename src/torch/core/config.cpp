@@ -5,7 +5,7 @@
 #include <gossamer/kernels/simd.h>
 #include <torch/version.h>
 
-#include <gossamer/ops.h>
+#include <gossamer/config.h>
 #include "core/op.h"
 #include "solve/engines/engine.h"
 

@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include <gossamer/ops.h>
+#include <gossamer/pattern.h>
 
 namespace gossamer {
 

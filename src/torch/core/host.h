@@ -28,9 +28,17 @@ inline Tensor host_integers(int64_t count, at::ScalarType type = at::kLong) {
   return at::empty({count}, at::TensorOptions().dtype(type));
 }
 
-// The pattern on the host, checked.
+// A pattern for symbolic work, on the host. Unlike the numeric ops, which trust a pattern because it was checked when
+// it was built, the symbolic ones look at its integers once more: they run once per pattern, and they write to memory
+// that these integers point into.
 inline PatternTensors host_pattern(const char* op, const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape) {
-  return unpack(op, {indptr.cpu(), indices.cpu()}, shape, /*t=*/false);
+  const PatternTensors A = unpack(
+      op, {indptr.is_meta() ? indptr : indptr.cpu(), indices.is_meta() ? indices : indices.cpu()}, shape, /*t=*/false);
+  if (A.indptr.is_meta()) return A;
+  with_index_type<void>(A.indptr.scalar_type(), [&]<class, class I> {
+    TORCH_CHECK_VALUE(in_bounds(A.view<I>()), op, ": the pattern does not fit its shape ", shape[0], " x ", shape[1]);
+  });
+  return A;
 }
 
 }  // namespace gossamer

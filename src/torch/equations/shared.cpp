@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The quantities that both versions of graph attention share, one function each. Numbers in brackets: the equations.
 #include <gossamer/equations.h>
+#include <gossamer/products.h>
 
 #include <ATen/ATen.h>
 

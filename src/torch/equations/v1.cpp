@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <gossamer/equations.h>
-#include <gossamer/ops.h>
+#include <gossamer/products.h>
 
 namespace gossamer::equations {
 

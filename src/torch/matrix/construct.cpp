@@ -2,6 +2,7 @@
 // Ways into and out of CSR, written in torch's own differentiable functions: what flows in as values flows back as
 // gradients. Each returns {indptr, indices, values}. Composite ops: both front ends call the same code.
 #include <ATen/ATen.h>
+#include <gossamer/sparse_matrix.h>
 
 #include "core/csr.h"
 #include "core/op.h"
@@ -152,6 +153,7 @@ static const Composites composites =
         .def("poisson(int[] grid, ScalarType dtype, Device device)" + parts, ops::poisson)
         .def("random(int[] shape, int nnz, Generator? generator, ScalarType dtype)" + parts, ops::random)
         .def("row_indices(Tensor indptr, Tensor indices) -> Tensor", ops::row_indices)
-        .def("to_dense(Tensor indptr, Tensor indices, Tensor values, int[] shape, bool simple=True) -> Tensor", ops::to_dense);
+        .def("to_dense(Tensor indptr, Tensor indices, Tensor values, int[] shape, bool simple=True) -> Tensor",
+             ops::to_dense);
 
 }  // namespace gossamer

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <gossamer/linalg.h>
 #include <gossamer/pattern.h>
 
 #include <ATen/ops/equal.h>

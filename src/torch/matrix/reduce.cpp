@@ -2,6 +2,7 @@
 // Sums, means and maxima, and the scaling of rows and columns, in ops that are differentiable already:
 //
 //   rowsum(A) = A 1        d at the entries of its row = (d 1ᵀ) on A        max = the value at its position
+#include <gossamer/products.h>
 #include <gossamer/reduce.h>
 
 #include <ATen/ATen.h>

@@ -117,12 +117,4 @@ SparseMatrix random(Shape shape, double density, std::optional<at::Generator> ge
   return assemble(parts, shape).to(options.device());
 }
 
-Tensor spmm(const SparseMatrix& A, const Tensor& X, bool transpose) {
-  return ops::spmm(A.pattern().tensors_for({X}, transpose), A.values(), X, A.pattern().sym_shape(), transpose);
-}
-
-SparseMatrix sddmm(const Pattern& pattern, const Tensor& U, const Tensor& V) {
-  return SparseMatrix(pattern, ops::sddmm(pattern.tensors_for({V}), U, V, pattern.sym_shape()));
-}
-
 }  // namespace gossamer

@@ -15,17 +15,19 @@ using Merged = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 Merged ops::merge(TensorList list_A, TensorList list_B, at::IntArrayRef shape, bool intersect) {
   const KeptResults kept;
+  const char* op = intersect ? "hadamard" : "spadd";  // what the user called
+  TORCH_CHECK_VALUE(list_A.size() >= 2 && list_B.size() >= 2 && shape.size() == 2, op,
+                    ": a pattern is {indptr, indices} and a shape (rows, cols)");
   const auto size = c10::fromIntArrayRefSlow(shape);
-  const PatternTensors A = host_pattern("merge", list_A[0], list_A[1], size);
-  const PatternTensors B = host_pattern("merge", list_B[0], list_B[1], size);
+  const PatternTensors A = host_pattern(op, list_A[0], list_A[1], size);
+  const PatternTensors B = host_pattern(op, list_B[0], list_B[1], size);
   const auto type = A.indptr.scalar_type();
-  TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), "merge: A has ", type, " indices but B has ",
-                   B.indptr.scalar_type());
+  TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), op, ": A has ", type, " indices but B has ", B.indptr.scalar_type());
   const auto device = list_A[0].device();
   Merged result;
   with_index_type<void>(type, [&]<class, class I> {
     const int64_t nnz_A = A.indices.numel(), nnz_B = B.indices.numel();
-    TORCH_CHECK_VALUE(nnz_A + nnz_B <= std::numeric_limits<I>::max(), "merge: ", nnz_A, " + ", nnz_B,
+    TORCH_CHECK_VALUE(nnz_A + nnz_B <= std::numeric_limits<I>::max(), op, ": ", nnz_A, " + ", nnz_B,
                       " entries may be more than int32 indices can count");
     const Tensor indptr = host_integers(shape[0] + 1, type);
     kernels::merge_count(TorchThreads{}, A.view<I>(), B.view<I>(), intersect, mutable_ptr<I>(indptr));

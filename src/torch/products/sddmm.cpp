@@ -3,6 +3,7 @@
 // (Complex: with the conjugates of V and U.)
 #include <ATen/ops/empty.h>
 #include <gossamer/kernels/sddmm.h>
+#include <gossamer/products.h>
 
 #include "core/batch.h"
 #include "core/bilinear.h"
@@ -71,6 +72,10 @@ const Op<decltype(ops::sddmm)> op{{
 
 Tensor ops::sddmm(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
   return op(pattern, U, V, shape);
+}
+
+SparseMatrix sddmm(const Pattern& pattern, const Tensor& U, const Tensor& V) {
+  return SparseMatrix(pattern, ops::sddmm(pattern.tensors_for({V}), U, V, pattern.sym_shape()));
 }
 
 }  // namespace gossamer

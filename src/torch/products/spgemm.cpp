@@ -127,6 +127,8 @@ Tensor ops::spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, Tensor
 std::tuple<Tensor, Tensor> ops::spgemm_pattern(TensorList list_A, at::IntArrayRef shape_A, TensorList list_B,
                                                at::IntArrayRef shape_B) {
   const KeptResults kept;
+  TORCH_CHECK_VALUE(list_A.size() >= 2 && list_B.size() >= 2 && shape_A.size() == 2 && shape_B.size() == 2,
+                    "spgemm: a pattern is {indptr, indices} and a shape (rows, cols)");
   const PatternTensors A = host_pattern("spgemm", list_A[0], list_A[1], c10::fromIntArrayRefSlow(shape_A));
   const PatternTensors B = host_pattern("spgemm", list_B[0], list_B[1], c10::fromIntArrayRefSlow(shape_B));
   const auto type = A.indptr.scalar_type();

@@ -3,6 +3,7 @@
 // (Complex: with the conjugates of X and A.)
 #include <ATen/ops/empty.h>
 #include <gossamer/kernels/spmm.h>
+#include <gossamer/products.h>
 
 #include "core/batch.h"
 #include "core/bilinear.h"
@@ -82,6 +83,10 @@ const Op<decltype(ops::spmm)> op{{
 
 Tensor ops::spmm(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
   return op(pattern, values, X, shape, t);
+}
+
+Tensor spmm(const SparseMatrix& A, const Tensor& X, bool transpose) {
+  return ops::spmm(A.pattern().tensors_for({X}, transpose), A.values(), X, A.pattern().sym_shape(), transpose);
 }
 
 }  // namespace gossamer

@@ -4,6 +4,7 @@
 
 #include "core/batch.h"
 #include "core/csr.h"
+#include "core/host.h"
 #include "core/op.h"
 #include "solve/factor.h"
 #include "solve/solve.h"
@@ -14,6 +15,7 @@ namespace {
 // The pattern by columns, for the engines; what they find out about it later is kept there, too.
 Tensor analyze(TensorList pattern, SymIntArrayRef shape) {
   check_square("factorize", shape);
+  host_pattern("factorize", pattern[0], pattern[1], shape);
   const PatternTensors T = unpack("factorize", pattern, shape, /*t=*/true);
   TORCH_CHECK_VALUE(T.indptr.size(0) <= INT32_MAX && T.indices.size(0) <= INT32_MAX,
                     "factorize: the engines take up to 2^31 rows and entries, not ", T.indptr.size(0) - 1, " and ",

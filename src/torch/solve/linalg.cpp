@@ -3,7 +3,6 @@
 
 #include <ATen/ATen.h>
 
-#include <gossamer/ops.h>
 #include <gossamer/structure.h>
 
 namespace gossamer::linalg {

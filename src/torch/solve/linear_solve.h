@@ -6,6 +6,7 @@
 // (Nonsymmetric A: db solves with the other transpose.) A solver that reads only a part of A, such as a triangle, gives
 // a mask of it; the gradient is 0 elsewhere.
 #pragma once
+#include <gossamer/products.h>
 #include <functional>
 #include <utility>
 #include <vector>

@@ -6,6 +6,7 @@
 #include <gossamer/linalg.h>
 
 #include "core/csr.h"
+#include "core/host.h"
 #include "core/launch.h"
 #include "core/op.h"
 #include "solve/linear_solve.h"
@@ -16,7 +17,7 @@ namespace {
 
 std::tuple<Tensor, Tensor> levels(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, bool upper) {
   check_square("levels", shape);
-  const PatternTensors A = unpack("levels", {indptr, indices}, shape, /*t=*/false);
+  const PatternTensors A = host_pattern("levels", indptr, indices, shape);
   const Tensor level_ptr = at::empty_symint({A.rows + 1}, indptr.options()),
                order = at::empty_symint({A.rows}, indptr.options());
   if (indptr.is_meta()) return {level_ptr, order};
