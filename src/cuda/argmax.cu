@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Launches the search for each row's largest number; the kernel is in argmax.cuh.
 #include "argmax.cuh"
-#include "instantiate.h"
 
 namespace gossamer::kernels {
 
@@ -11,7 +10,7 @@ void row_argmax(Cuda exec, const Csr<T, I>& A, int64_t* at) {
 }
 
 #define INSTANTIATE(T, I) template void row_argmax(Cuda, const Csr<T, I>&, int64_t*);
-FOR_EACH_TYPE(INSTANTIATE)
+GOSSAMER_FOR_EACH_TYPE(INSTANTIATE)
 #undef INSTANTIATE
 
 }  // namespace gossamer::kernels

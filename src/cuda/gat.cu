@@ -2,8 +2,6 @@
 // Launches graph attention and its gradients; the kernels are in gat.cuh.
 #include "gat.cuh"
 
-#include "instantiate.h"
-
 namespace gossamer::kernels {
 
 template <class T, class I>
@@ -28,7 +26,7 @@ void gat_backward(Cuda exec, const Gat<T, I>& in, const PatternView<I>& At, cons
   template void gat(Cuda, const Gat<T, I>&, T*, Sum<T>*);                                                 \
   template void gat_backward(Cuda, const Gat<T, I>&, const PatternView<I>&, const I*, const T*, const T*, \
                              const Sum<T>*, Sum<T>*, const GatGradients<T>&);
-FOR_EACH_TYPE(INSTANTIATE)
+GOSSAMER_FOR_EACH_TYPE(INSTANTIATE)
 #undef INSTANTIATE
 
 }  // namespace gossamer::kernels

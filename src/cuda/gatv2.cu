@@ -2,8 +2,6 @@
 // Launches graph attention of the second kind and its gradients; the kernels are in gatv2.cuh.
 #include "gatv2.cuh"
 
-#include "instantiate.h"
-
 namespace gossamer::kernels {
 
 template <class T, class I>
@@ -33,7 +31,7 @@ void gatv2_backward(Cuda exec, const Gatv2<T, I>& in, const PatternView<I>& At, 
   template void gatv2(Cuda, const Gatv2<T, I>&, T*, Sum<T>*);                                                 \
   template void gatv2_backward(Cuda, const Gatv2<T, I>&, const PatternView<I>&, const I*, const T*, const T*, \
                                const Sum<T>*, Sum<T>*, const Gatv2Gradients<T>&);
-FOR_EACH_TYPE(INSTANTIATE)
+GOSSAMER_FOR_EACH_TYPE(INSTANTIATE)
 #undef INSTANTIATE
 
 }  // namespace gossamer::kernels

@@ -2,7 +2,6 @@
 // Chooses the layout of lanes for U Vᵀ on a pattern and launches it; the kernels are in sddmm.cuh.
 #include <gossamer/kernels/sddmm.h>
 
-#include "instantiate.h"
 #include "sddmm.cuh"
 
 namespace gossamer::kernels {
@@ -28,7 +27,7 @@ void sddmm(Cuda exec, const PatternView<I>& A, int64_t heads, const T* U, int64_
 
 #define INSTANTIATE(T, I) \
   template void sddmm(Cuda, const PatternView<I>&, int64_t, const T*, int64_t, const T*, int64_t, int64_t, T*);
-FOR_EACH_TYPE(INSTANTIATE)
+GOSSAMER_FOR_EACH_TYPE(INSTANTIATE)
 #undef INSTANTIATE
 
 }  // namespace gossamer::kernels

@@ -2,7 +2,6 @@
 // Launches the softmax of each row; the kernel is in softmax.cuh.
 #include <gossamer/kernels/softmax.h>
 
-#include "instantiate.h"
 #include "softmax.cuh"
 
 namespace gossamer::kernels {
@@ -13,7 +12,7 @@ void row_softmax(Cuda exec, const Csr<T, I>& A, T* P) {
 }
 
 #define INSTANTIATE(T, I) template void row_softmax(Cuda, const Csr<T, I>&, T*);
-FOR_EACH_TYPE(INSTANTIATE)
+GOSSAMER_FOR_EACH_TYPE(INSTANTIATE)
 #undef INSTANTIATE
 
 }  // namespace gossamer::kernels

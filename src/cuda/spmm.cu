@@ -2,7 +2,6 @@
 // Chooses the layout of lanes for Y = A X and launches it; the kernels are in spmm.cuh.
 #include <gossamer/kernels/spmm.h>
 
-#include "instantiate.h"
 #include "spmm.cuh"
 
 namespace gossamer::kernels {
@@ -36,7 +35,7 @@ void spmm(Cuda exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width,
 }
 
 #define INSTANTIATE(T, I) template void spmm(Cuda, const Csr<T, I>&, const T*, int64_t, int64_t, T*);
-FOR_EACH_TYPE(INSTANTIATE)
+GOSSAMER_FOR_EACH_TYPE(INSTANTIATE)
 #undef INSTANTIATE
 
 }  // namespace gossamer::kernels

@@ -41,6 +41,6 @@ struct Backwards {
   }
 };
 
-static_assert(Host<Serial> && Host<Threads> && Host<Backwards>);
+static_assert(Host<Serial> && Host<Threads> && Host<Backwards> && Host<Pool>);
 
 }  // namespace gossamer::test

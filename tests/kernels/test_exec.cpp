@@ -142,6 +142,17 @@ TEST(Serial, RunsInOrder) {
   EXPECT_EQ(Serial{}.threads(), 1);
 }
 
+TEST(Pool, DoesAsTheExecutorItStandsFor) {
+  const Backwards backwards(5);
+  const Pool pool = backwards, copy = pool;
+  std::vector<int64_t> seen;
+  copy.parallel_for(3, [&](int64_t k) { seen.push_back(k); });
+  EXPECT_EQ(seen, std::vector<int64_t>({2, 1, 0}));
+  EXPECT_EQ(copy.threads(), 5);
+  EXPECT_EQ(backwards.parts, 3);
+  EXPECT_EQ(Pool(Serial{}).threads(), 1);
+}
+
 TEST(Cuda, NotLinkedHere) {
   EXPECT_EQ(&cuda_linked, nullptr);
 }

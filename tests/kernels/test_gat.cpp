@@ -60,7 +60,7 @@ struct Problem {
   }
 
   // Z and the four gradients.
-  std::vector<std::vector<T>> run(const Threads& exec = Threads(1)) const {
+  std::vector<std::vector<T>> run(const Pool& exec = Threads(1)) const {
     const T nan = rounded<T>(NAN);  // every element is to be written
     std::vector<T> Z(A.rows * heads * width, nan);
     std::vector<Sum<T>> lse(A.rows * heads, NAN), scratch((second ? 2 * A.nnz() : A.nnz() + 3 * A.rows) * heads, NAN);

@@ -20,8 +20,7 @@ struct Sampled {
     U = random.template strided<T>(A.rows, heads * width, ldu);
     V = random.template strided<T>(A.cols, heads * width, ldv);
   }
-  // One executor type for all tests, because a kernel takes long to compile; with one thread it does as Serial does.
-  std::vector<T> run(const Threads& exec = Threads(1)) const {
+  std::vector<T> run(const Pool& exec = Threads(1)) const {
     std::vector<T> values(A.nnz() * heads, rounded<T>(NAN));  // every element is to be written
     kernels::sddmm(exec, A.view(), heads, U.data(), ldu, V.data(), ldv, width, values.data());
     return values;

@@ -19,8 +19,8 @@ Csr<T, I> matrix(const OwnedPattern<I>& pattern, const std::vector<T>& values, i
 template <class T>
 void expect_softmax(const Csr<T, I>& A, long double tolerance) {
   std::vector<T> P(A.nnz * A.heads), parallel(A.nnz * A.heads);
-  kernels::row_softmax(Serial{}, A, P.data());
-  kernels::row_softmax(Threads(3), A, parallel.data());
+  kernels::row_softmax(Pool(Serial{}), A, P.data());
+  kernels::row_softmax(Pool(Threads(3)), A, parallel.data());
   expect_same_bits(parallel, P);
   for (int64_t i = 0; i < A.rows; ++i)
     for (int64_t h = 0; h < A.heads; ++h) {
@@ -48,7 +48,7 @@ TEST(Softmax, LargeNumbersDoNotOverflow) {
   const OwnedPattern<I> A(3, {{0, 1, 2}, {}, {1}});
   const std::vector<double> values{1e308, 1e308, -1e308, -1e308};
   std::vector<double> P(4);
-  kernels::row_softmax(Serial{}, matrix(A, values, 1), P.data());
+  kernels::row_softmax(Pool(Serial{}), matrix(A, values, 1), P.data());
   EXPECT_EQ(P, (std::vector<double>{0.5, 0.5, 0, 1}));
 }
 
@@ -73,8 +73,8 @@ TEST(Argmax, CountsWhatIsNotStoredAsZero) {
       for (float& v : values) v = std::floor(2 * v) - 1;  // -3, -2, -1, 0: ties, and rows below zero
       const auto A = matrix(pattern, values, heads);
       std::vector<int64_t> at(50 * heads), parallel(50 * heads);
-      kernels::row_argmax(Serial{}, A, at.data());
-      kernels::row_argmax(Threads(3), A, parallel.data());
+      kernels::row_argmax(Pool(Serial{}), A, at.data());
+      kernels::row_argmax(Pool(Threads(3)), A, parallel.data());
       EXPECT_EQ(at, parallel);
       for (int64_t i = 0; i < 50; ++i)
         for (int64_t h = 0; h < heads; ++h) ASSERT_EQ(at[i * heads + h], largest(A, i, h)) << i;
@@ -86,7 +86,7 @@ TEST(Argmax, NanIsLargest) {
   const OwnedPattern<I> pattern(3, {{0, 1, 2}, {0, 2}});
   const std::vector<float> values{1, NAN, INFINITY, -1, NAN};
   std::vector<int64_t> at(2);
-  kernels::row_argmax(Serial{}, matrix(pattern, values, 1), at.data());
+  kernels::row_argmax(Pool(Serial{}), matrix(pattern, values, 1), at.data());
   EXPECT_EQ(at, (std::vector<int64_t>{1, 4}));
 }
 

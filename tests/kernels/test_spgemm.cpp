@@ -45,12 +45,13 @@ void expect_products(int64_t m, int64_t l, int64_t n, double density) {
   const auto dA = dense(A, a), dB = dense(B, b), dBt = dense(Bt, bt), dAt = dense(At, at);
   std::vector<T> got(C.nnz());
   const Threads threads(3);
+  const Pool pool = threads;
 
-  kernels::spgemm_nn(threads, with_values(A, a), with_values(B, b), C.view(), got.data());
+  kernels::spgemm_nn(pool, with_values(A, a), with_values(B, b), C.view(), got.data());
   expect_close(got,
                dense_product(
                    C, l, [&](auto i, auto k) { return dA[i * l + k]; }, [&](auto k, auto j) { return dB[k * n + j]; }));
-  kernels::spgemm_nt(threads, with_values(A, a), with_values(Bt, bt), C.view(), got.data());
+  kernels::spgemm_nt(pool, with_values(A, a), with_values(Bt, bt), C.view(), got.data());
   expect_close(
       got, dense_product(
                C, l, [&](auto i, auto k) { return dA[i * l + k]; }, [&](auto k, auto j) { return dBt[j * l + k]; }));
@@ -61,12 +62,12 @@ void expect_products(int64_t m, int64_t l, int64_t n, double density) {
   kernels::transpose(At.view(), turned.indptr.data(), turned.indices.data(), perm.data());
   Csr<T, I> transposed = with_values(turned, at);
   transposed.perm = perm.data();
-  kernels::spgemm_tn(threads, transposed, with_values(B, b), C.view(), got.data());
+  kernels::spgemm_tn(pool, transposed, with_values(B, b), C.view(), got.data());
   const std::vector<T> first = got;
   expect_close(
       got, dense_product(
                C, l, [&](auto i, auto k) { return dAt[k * m + i]; }, [&](auto k, auto j) { return dB[k * n + j]; }));
-  kernels::spgemm_tn(Serial{}, transposed, with_values(B, b), C.view(), got.data());
+  kernels::spgemm_tn(Pool(Serial{}), transposed, with_values(B, b), C.view(), got.data());
   expect_same_bits(got, first);
 }
 
@@ -87,9 +88,10 @@ void expect_product_pattern(const OwnedPattern<I>& A, const OwnedPattern<I>& B) 
   kernels::spgemm_work(A.view(), B.view(), work.data());
   for (const int64_t count : {1, 4}) {
     const Threads threads(count);
-    const auto pieces = kernels::spgemm_pattern(threads, A.view(), B.view(), work.data(), indptr.data());
+    const Pool pool = threads;
+    const auto pieces = kernels::spgemm_pattern(pool, A.view(), B.view(), work.data(), indptr.data());
     std::vector<I> indices(indptr[A.rows]);
-    kernels::join(threads, pieces, indptr.data(), indices.data());
+    kernels::join(pool, pieces, indptr.data(), indices.data());
     for (int64_t i = 0; i < A.rows; ++i) {
       std::set<I> want;
       for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
@@ -116,22 +118,22 @@ TEST(Merge, UnionAndIntersectionWithTheirMaps) {
   const auto dA = to_dense(with_values(A, a)), dB = to_dense(with_values(B, b));
   for (const bool intersect : {false, true}) {
     OwnedPattern<I> C(20, std::vector<std::vector<I>>(30));
-    kernels::merge_count(Threads(2), A.view(), B.view(), intersect, C.indptr.data());
+    kernels::merge_count(Pool(Threads(2)), A.view(), B.view(), intersect, C.indptr.data());
     const int64_t nnz = C.indptr[30];
     C.indices.resize(nnz);
     std::vector<I> at_A(intersect ? nnz : A.nnz()), at_B(intersect ? nnz : B.nnz());
-    const auto fill = intersect ? kernels::intersection_fill<Threads, I> : kernels::union_fill<Threads, I>;
-    fill(Threads(2), A.view(), B.view(), C.indptr.data(), C.indices.data(), at_A.data(), at_B.data());
+    const auto fill = intersect ? kernels::intersection_fill<Pool, I> : kernels::union_fill<Pool, I>;
+    fill(Pool(Threads(2)), A.view(), B.view(), C.indptr.data(), C.indices.data(), at_A.data(), at_B.data());
     EXPECT_EQ(check_structure(C.view()), "");
     std::vector<double> c(nnz);
     if (intersect) {
       std::vector<double> x(nnz), y(nnz);
-      kernels::pick(Threads(2), nnz, at_A.data(), 1, a.data(), x.data());
-      kernels::pick(Serial{}, nnz, at_B.data(), 1, b.data(), y.data());
+      kernels::pick(Pool(Threads(2)), nnz, at_A.data(), 1, a.data(), x.data());
+      kernels::pick(Pool(Serial{}), nnz, at_B.data(), 1, b.data(), y.data());
       for (int64_t p = 0; p < nnz; ++p) c[p] = x[p] * y[p];
     } else {
       const kernels::Part<double, I> one{A.nnz(), at_A.data(), a.data()}, two{B.nnz(), at_B.data(), b.data()};
-      kernels::place(Threads(2), nnz, 1, {one, two}, c.data());
+      kernels::place(Pool(Threads(2)), nnz, 1, {one, two}, c.data());
     }
     const auto dC = to_dense(with_values(C, c));
     const auto in = [](const auto& X) { return to_dense(with_values(X, std::vector<double>(X.nnz(), 1.0))); };
@@ -154,10 +156,10 @@ TEST(Place, IsTheAdjointOfPick) {
   const auto part = random.values<float>(count * heads);
   std::vector<float> whole(n * heads, NAN), parallel(n * heads, NAN), back(count * heads, NAN);
   const kernels::Part<float, I> one{count, at.data(), part.data()};
-  kernels::place(Serial{}, n, heads, {one}, whole.data());
-  kernels::place(Threads(3), n, heads, {one}, parallel.data());
+  kernels::place(Pool(Serial{}), n, heads, {one}, whole.data());
+  kernels::place(Pool(Threads(3)), n, heads, {one}, parallel.data());
   expect_same_bits(parallel, whole);
-  kernels::pick(Threads(3), count, at.data(), heads, whole.data(), back.data());
+  kernels::pick(Pool(Threads(3)), count, at.data(), heads, whole.data(), back.data());
   expect_same_bits(back, part);
   EXPECT_EQ(std::count_if(whole.begin(), whole.end(), [](float x) { return x != 0; }),
             std::count_if(part.begin(), part.end(), [](float x) { return x != 0; }));
@@ -169,9 +171,10 @@ TEST(Dot, SameBitsForEveryNumberOfThreads) {
     const auto u = random.values<float>(n), v = random.values<float>(n);
     Reference want;
     for (int64_t k = 0; k < n; ++k) want.add(u[k], v[k]);
-    const std::vector<float> serial{kernels::dot(Serial{}, n, u.data(), v.data())};
+    const std::vector<float> serial{kernels::dot(Pool(Serial{}), n, u.data(), v.data())};
     expect_close(serial, {want});
-    for (const int64_t count : {2, 5}) expect_same_bits({kernels::dot(Threads(count), n, u.data(), v.data())}, serial);
+    for (const int64_t count : {2, 5})
+      expect_same_bits({kernels::dot(Pool(Threads(count)), n, u.data(), v.data())}, serial);
   }
 }
 

@@ -25,8 +25,7 @@ struct Product {
   }
   Csr<T, I> csr() const { return {A.view(), values.data(), heads, perm.empty() ? nullptr : perm.data()}; }
 
-  // One executor type for all tests, because a kernel takes long to compile; with one thread it does as Serial does.
-  std::vector<T> run(const Threads& exec = Threads(1)) const {
+  std::vector<T> run(const Pool& exec = Threads(1)) const {
     std::vector<T> Y(A.rows * heads * width, rounded<T>(NAN));  // every element is to be written
     kernels::spmm(exec, csr(), X.data(), ldx, width, Y.data());
     return Y;
@@ -200,15 +199,16 @@ TEST(SpmvTransposed, EqualsTheProductWithTheTransposedPattern) {
     std::vector<int32_t> perm(A.nnz());
     kernels::transpose(A.view(), T.indptr.data(), T.indices.data(), perm.data());
     std::vector<double> want(A.cols, NAN), got(A.cols, NAN);
-    kernels::spmm(Serial{}, Csr<double, int32_t>{T.view(), values.data(), 1, perm.data()}, x.data(), 3, 1, want.data());
+    kernels::spmm(Pool(Serial{}), Csr<double, int32_t>{T.view(), values.data(), 1, perm.data()}, x.data(), 3, 1,
+                  want.data());
     const Csr<double, int32_t> matrix{A.view(), values.data(), 1, nullptr};
     for (const int64_t count : {1, 2, 5}) {
-      kernels::spmv_transposed(Threads(count), matrix, x.data(), 3, got.data());
+      kernels::spmv_transposed(Pool(Threads(count)), matrix, x.data(), 3, got.data());
       expect_same_bits(got, want);
     }
     for (double& value : values) value = random.real();  // now the order of the additions shows
-    kernels::spmv_transposed(Serial{}, matrix, x.data(), 3, want.data());
-    kernels::spmv_transposed(Threads(3), matrix, x.data(), 3, got.data());
+    kernels::spmv_transposed(Pool(Serial{}), matrix, x.data(), 3, want.data());
+    kernels::spmv_transposed(Pool(Threads(3)), matrix, x.data(), 3, got.data());
     expect_same_bits(got, want);
   }
 }
@@ -225,7 +225,7 @@ TEST(SpmmLarge, OffsetsAre64Bit) {
   const OwnedPattern<int32_t> A(3, {{2}, {0, 2}});
   const std::vector<bfloat16> values = {bfloat16(1), bfloat16(2), bfloat16(3)};
   std::vector<bfloat16> Y(16);
-  kernels::spmm(Serial{}, Csr<bfloat16, int32_t>{A.view(), values.data(), 1, nullptr}, X, ldx, 8, Y.data());
+  kernels::spmm(Pool(Serial{}), Csr<bfloat16, int32_t>{A.view(), values.data(), 1, nullptr}, X, ldx, 8, Y.data());
   for (int64_t c = 0; c < 8; ++c) {
     EXPECT_EQ(static_cast<float>(Y[c]), static_cast<float>(20 + c));
     EXPECT_EQ(static_cast<float>(Y[8 + c]), static_cast<float>(2 * c + 3 * (20 + c)));

@@ -87,7 +87,7 @@ TYPED_TEST(Transpose, SharesTheValues) {
         for (int64_t c = 0; c < width; ++c)
           want[(j * heads + h) * width + c].add(dense[(h * A.rows + i) * A.cols + j], X[(i * heads + h) * width + c]);
   std::vector<double> Y(A.cols * heads * width);
-  kernels::spmm(Serial{}, Csr<double, TypeParam>{T.pattern.view(), values.data(), heads, T.perm.data()}, X.data(),
+  kernels::spmm(Pool(Serial{}), Csr<double, TypeParam>{T.pattern.view(), values.data(), heads, T.perm.data()}, X.data(),
                 heads * width, width, Y.data());
   expect_close(Y, want);
 }

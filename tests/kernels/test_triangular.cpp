@@ -42,8 +42,7 @@ struct Solve {
   }
   int64_t ldb() const { return size.heads * size.width + 3; }
 
-  template <class E>
-  std::vector<T> run(const E& exec, int64_t wanted = -1) const {
+  std::vector<T> run(const Pool& exec, int64_t wanted = -1) const {
     std::vector<T> x(size.n * size.heads * size.width, static_cast<T>(NAN));
     const Csr<T, I> A{L.view(), values.data(), size.heads, nullptr};
     const Levels<I> known{level_ptr.data(), order.data(), false};

@@ -9,6 +9,7 @@
 #pragma once
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/half.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
 
@@ -35,5 +36,11 @@ void row_argmax(const E& exec, const Csr<T, I>& A, int64_t* at) {
       for (int64_t h = 0; h < A.heads; ++h) at[i * A.heads + h] = argmax_row(A, i, h);
   });
 }
+
+// Under Pool, compiled once: src/cpu/argmax.cpp.
+#define GOSSAMER_ARGMAX(T, I, ...) __VA_ARGS__ template void row_argmax(const Pool&, const Csr<T, I>&, int64_t*);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_ARGMAX, extern)
+#endif
 
 }  // namespace gossamer::kernels

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include <gossamer/kernels/half.h>
+
 namespace gossamer {
 
 // The structure alone. I is int32_t or int64_t.
@@ -24,6 +26,10 @@ struct Csr : PatternView<I> {
   const T* values = nullptr;
   int64_t heads = 1;
   const I* perm = nullptr;  // entry p has the value values[perm[p]]; null: values[p]. Lets Aᵀ share A's values.
+
+  GOSSAMER_HD Sum<T> value(int64_t p, int64_t h = 0) const {
+    return static_cast<Sum<T>>(values[(perm ? perm[p] : p) * heads + h]);
+  }
 };
 
 // Whether indptr ascends from 0 to nnz and every column is in range: what a loop over the entries needs to stay in its

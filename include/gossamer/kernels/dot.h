@@ -10,6 +10,7 @@
 
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/half.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
 
@@ -35,5 +36,11 @@ Sum<T> dot(const E& exec, int64_t n, const T* u, const T* v) {
   for (const Sum<T> sum : sums) total += sum;
   return total;
 }
+
+// Under Pool, compiled once: src/cpu/dot.cpp.
+#define GOSSAMER_DOT(T, ...) __VA_ARGS__ template Sum<T> dot(const Pool&, int64_t, const T*, const T*);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_VALUE(GOSSAMER_DOT, extern)
+#endif
 
 }  // namespace gossamer::kernels

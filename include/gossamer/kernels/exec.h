@@ -26,6 +26,34 @@ struct Serial {
   }
 };
 
+// Any host executor behind one type, so that a kernel is compiled once for all of them (src/cpu): a pointer to it and
+// two to functions, cheap to copy, and one indirect call a part. It refers to the executor, which must outlive it.
+class Pool {
+ public:
+  template <class E>
+    requires(!std::same_as<E, Pool>) && Host<E>
+  Pool(const E& exec)
+      : exec_(&exec),
+        threads_([](const void* e) -> int64_t { return static_cast<const E*>(e)->threads(); }),
+        run_([](const void* e, int64_t n, const Body& body) { static_cast<const E*>(e)->parallel_for(n, body); }) {}
+
+  int64_t threads() const { return threads_(exec_); }
+  template <class F>
+  void parallel_for(int64_t n, const F& f) const {
+    run_(exec_, n, Body{&f, [](const void* body, int64_t k) { (*static_cast<const F*>(body))(k); }});
+  }
+
+ private:
+  struct Body {
+    const void* f;
+    void (*call)(const void*, int64_t);
+    void operator()(int64_t k) const { call(f, k); }
+  };
+  const void* exec_;
+  int64_t (*threads_)(const void*);
+  void (*run_)(const void*, int64_t, const Body&);
+};
+
 // A CUDA stream (cudaStream_t, without CUDA's headers). Kernels that take it are declared beside their host twin,
 // weakly: src/cuda defines them, and a build without CUDA has none. cuda_linked is null there; ask it before calling
 // one.

@@ -13,6 +13,7 @@
 // scratch. A column may appear in a row more than once (parallel edges): nothing here minds.
 #pragma once
 #include <gossamer/kernels/online_softmax.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
 
@@ -217,5 +218,14 @@ template <class T, class I>
 template <class T, class I>
 [[gnu::weak]] void gat_backward(Cuda, const Gat<T, I>& in, const PatternView<I>& At, const I* perm, const T* G,
                                 const T* Z, const Sum<T>* lse, Sum<T>* scratch, const GatGradients<T>& d);
+
+// Under Pool, compiled once: src/cpu/gat.cpp.
+#define GOSSAMER_GAT(T, I, ...)                                                                                    \
+  __VA_ARGS__ template void gat(const Pool&, const Gat<T, I>&, T*, Sum<T>*);                                       \
+  __VA_ARGS__ template void gat_backward(const Pool&, const Gat<T, I>&, const PatternView<I>&, const I*, const T*, \
+                                         const T*, const Sum<T>*, Sum<T>*, const GatGradients<T>&);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_GAT, extern)
+#endif
 
 }  // namespace gossamer::kernels

@@ -15,6 +15,7 @@
 // the backward needs 2 · nnz · heads numbers of scratch. A column may appear in a row more than once (parallel edges).
 #pragma once
 #include <gossamer/kernels/online_softmax.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
 
@@ -286,5 +287,14 @@ template <class T, class I>
 template <class T, class I>
 [[gnu::weak]] void gatv2_backward(Cuda, const Gatv2<T, I>& in, const PatternView<I>& At, const I* perm, const T* G,
                                   const T* Z, const Sum<T>* lse, Sum<T>* scratch, const Gatv2Gradients<T>& d);
+
+// Under Pool, compiled once: src/cpu/gatv2.cpp.
+#define GOSSAMER_GATV2(T, I, ...)                                                                                      \
+  __VA_ARGS__ template void gatv2(const Pool&, const Gatv2<T, I>&, T*, Sum<T>*);                                       \
+  __VA_ARGS__ template void gatv2_backward(const Pool&, const Gatv2<T, I>&, const PatternView<I>&, const I*, const T*, \
+                                           const T*, const Sum<T>*, Sum<T>*, const Gatv2Gradients<T>&);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_GATV2, extern)
+#endif
 
 }  // namespace gossamer::kernels

@@ -9,6 +9,7 @@
 // not branch on it: they write where the next entry would go, and step if it went there.
 #pragma once
 #include <gossamer/kernels/exec.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
 
@@ -78,5 +79,16 @@ void intersection_fill(const E& exec, const PatternView<I>& A, const PatternView
     }
   });
 }
+
+// Under Pool, compiled once: src/cpu/merge.cpp.
+#define GOSSAMER_MERGE(I, ...)                                                                                         \
+  __VA_ARGS__ template void merge_count(const Pool&, const PatternView<I>&, const PatternView<I>&, bool, I*);          \
+  __VA_ARGS__ template void union_fill(const Pool&, const PatternView<I>&, const PatternView<I>&, const I*, I*, I*,    \
+                                       I*);                                                                            \
+  __VA_ARGS__ template void intersection_fill(const Pool&, const PatternView<I>&, const PatternView<I>&, const I*, I*, \
+                                              I*, I*);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_INDEX(GOSSAMER_MERGE, extern)
+#endif
 
 }  // namespace gossamer::kernels

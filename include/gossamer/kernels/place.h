@@ -9,6 +9,7 @@
 #pragma once
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/half.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
 
@@ -57,5 +58,13 @@ void place(const E& exec, int64_t n, int64_t heads, std::initializer_list<Part<T
     }
   });
 }
+
+// Under Pool, compiled once: src/cpu/place.cpp.
+#define GOSSAMER_PLACE(T, I, ...)                                                        \
+  __VA_ARGS__ template void pick(const Pool&, int64_t, const I*, int64_t, const T*, T*); \
+  __VA_ARGS__ template void place(const Pool&, int64_t, int64_t, std::initializer_list<Part<T, I>>, T*);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_PLACE, extern)
+#endif
 
 }  // namespace gossamer::kernels

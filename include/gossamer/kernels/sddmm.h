@@ -8,8 +8,25 @@
 #pragma once
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/simd.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
+
+// The definition as loops. Tests compare the tuned kernels with it.
+namespace plain {
+template <class T, class I>
+void sddmm(const PatternView<I>& A, int64_t heads, const T* U, int64_t ldu, const T* V, int64_t ldv, int64_t width,
+           T* values) {
+  for (int64_t i = 0; i < A.rows; ++i)
+    for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+      for (int64_t h = 0; h < heads; ++h) {
+        const T *u = U + i * ldu + h * width, *v = V + A.indices[p] * ldv + h * width;
+        Sum<T> sum = 0;
+        for (int64_t c = 0; c < width; ++c) sum += static_cast<Sum<T>>(u[c]) * static_cast<Sum<T>>(v[c]);
+        values[p * heads + h] = static_cast<T>(sum);
+      }
+}
+}  // namespace plain
 
 // `entries` dot products u · V[j] at once, for the columns j of the entries at `indices`: u is read once for all of
 // them, and their sums do not wait for each other. Each is `lanes` partial sums, then halves, then the remainder.
@@ -93,5 +110,13 @@ void sddmm(const E& exec, const PatternView<I>& A, int64_t heads, const T* U, in
     });
   });
 }
+
+// Under Pool, compiled once: src/cpu/sddmm.cpp.
+#define GOSSAMER_SDDMM(T, I, ...)                                                                                    \
+  __VA_ARGS__ template void sddmm(const Pool&, const PatternView<I>&, int64_t, const T*, int64_t, const T*, int64_t, \
+                                  int64_t, T*);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_SDDMM, extern)
+#endif
 
 }  // namespace gossamer::kernels

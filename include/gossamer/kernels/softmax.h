@@ -11,6 +11,7 @@
 
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/half.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
 
@@ -45,5 +46,11 @@ void row_softmax(const E& exec, const Csr<T, I>& A, T* P) {
                                   A.values + h, P + h);
   });
 }
+
+// Under Pool, compiled once: src/cpu/softmax.cpp.
+#define GOSSAMER_SOFTMAX(T, I, ...) __VA_ARGS__ template void row_softmax(const Pool&, const Csr<T, I>&, T*);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_SOFTMAX, extern)
+#endif
 
 }  // namespace gossamer::kernels

@@ -18,6 +18,7 @@
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/half.h>
 #include <gossamer/kernels/simd.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
 
@@ -224,5 +225,19 @@ void join(const E& exec, const std::vector<ProductRows<I>>& pieces, const int64_
     std::copy_n(pieces[k].indices.get(), pieces[k].count, indices + indptr[pieces[k].first_row]);
   });
 }
+
+// Under Pool, compiled once: src/cpu/spgemm.cpp.
+#define GOSSAMER_SPGEMM(T, I, ...)                                                                                 \
+  __VA_ARGS__ template void spgemm_nn(const Pool&, const Csr<T, I>&, const Csr<T, I>&, const PatternView<I>&, T*); \
+  __VA_ARGS__ template void spgemm_nt(const Pool&, const Csr<T, I>&, const Csr<T, I>&, const PatternView<I>&, T*); \
+  __VA_ARGS__ template void spgemm_tn(const Pool&, const Csr<T, I>&, const Csr<T, I>&, const PatternView<I>&, T*);
+#define GOSSAMER_SPGEMM_PATTERN(I, ...)                                                                             \
+  __VA_ARGS__ template std::vector<ProductRows<I>> spgemm_pattern(const Pool&, const PatternView<I>&,               \
+                                                                  const PatternView<I>&, const int64_t*, int64_t*); \
+  __VA_ARGS__ template void join(const Pool&, const std::vector<ProductRows<I>>&, const int64_t*, I*);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_SPGEMM, extern)
+GOSSAMER_FOR_EACH_INDEX(GOSSAMER_SPGEMM_PATTERN, extern)
+#endif
 
 }  // namespace gossamer::kernels

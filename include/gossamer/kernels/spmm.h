@@ -11,8 +11,24 @@
 
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/simd.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
+
+// The definition as loops. Tests compare the tuned kernels with it.
+namespace plain {
+template <class T, class I>
+void spmm(const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y) {
+  for (int64_t i = 0; i < A.rows; ++i)
+    for (int64_t h = 0; h < A.heads; ++h)
+      for (int64_t c = 0; c < width; ++c) {
+        Sum<T> sum = 0;
+        for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+          sum += A.value(p, h) * static_cast<Sum<T>>(X[A.indices[p] * ldx + h * width + c]);
+        Y[(i * A.heads + h) * width + c] = static_cast<T>(sum);
+      }
+}
+}  // namespace plain
 
 // y[i] = Σ_p values[p] x[indices[p]] for the rows begin … end - 1.
 template <bool permuted, class T, class I>
@@ -132,5 +148,15 @@ void spmv_transposed(const E& exec, const Csr<T, I>& A, const T* x, int64_t ldx,
       for (int64_t j = A.cols * n / pieces; j < A.cols * (n + 1) / pieces; ++j) y[j] += sums[k * A.cols + j];
   });
 }
+
+// Under Pool, compiled once: src/cpu/spmm.cpp.
+#define GOSSAMER_SPMM(T, I, ...) \
+  __VA_ARGS__ template void spmm(const Pool&, const Csr<T, I>&, const T*, int64_t, int64_t, T*);
+#define GOSSAMER_SPMV_TRANSPOSED(T, I, ...) \
+  __VA_ARGS__ template void spmv_transposed(const Pool&, const Csr<T, I>&, const T*, int64_t, T*);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_SPMM, extern)
+GOSSAMER_FOR_EACH_REAL_TYPE(GOSSAMER_SPMV_TRANSPOSED, extern)
+#endif
 
 }  // namespace gossamer::kernels

@@ -14,6 +14,7 @@
 
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/simd.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer {
 
@@ -259,6 +260,17 @@ void keep_triangle(const E& exec, const PatternView<I>& L, Triangle triangle, in
       }
   });
 }
+
+// Under Pool, compiled once: src/cpu/triangular.cpp.
+#define GOSSAMER_SOLVE_TRIANGULAR(T, I, ...)                                                                         \
+  __VA_ARGS__ template int64_t solve_triangular(const Pool&, const Csr<T, I>&, Triangle, const Levels<I>&, const T*, \
+                                                int64_t, int64_t, T*);
+#define GOSSAMER_KEEP_TRIANGLE(T, I, ...) \
+  __VA_ARGS__ template void keep_triangle(const Pool&, const PatternView<I>&, Triangle, int64_t, const T*, T*);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_REAL_TYPE(GOSSAMER_SOLVE_TRIANGULAR, extern)
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_KEEP_TRIANGLE, extern)
+#endif
 
 }  // namespace kernels
 }  // namespace gossamer

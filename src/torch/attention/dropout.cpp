@@ -19,7 +19,7 @@ Tensor mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, a
   const Tensor factors = at::empty({n + room}, at::TensorOptions().dtype(sums));
   with_types("dropout_mask", sums, at::kInt, [&]<class S, class> {
     S* m = mutable_ptr<S>(factors);
-    TorchThreads{}.parallel_for(blocks, [&](int64_t k) {
+    torch_pool().parallel_for(blocks, [&](int64_t k) {
       const int64_t first = k * block, size = std::min(block, n - first);
       simd([&]<int bytes> {
         if constexpr (std::is_same_v<S, Sum<S>>) kernels::drop<bytes / sizeof(S)>(dropout, first, size, m + first);

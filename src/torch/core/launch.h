@@ -22,6 +22,12 @@ struct TorchThreads {
     });
   }
 };
+inline constexpr TorchThreads torch_threads;
+
+// As the kernels of src/cpu want it.
+inline Pool torch_pool() {
+  return torch_threads;
+}
 
 template <class T, class F>
 void with_index_type(at::ScalarType index, const F& f) {
@@ -51,7 +57,7 @@ template <class F>
 void launch(const char* op, const at::Tensor& data, const at::Tensor& index, const F& f) {
   if (data.is_meta()) return;  // shapes only: nothing to compute
   with_types(op, data.scalar_type(), index.scalar_type(), [&]<class T, class I> {
-    if (data.is_cpu()) return f.template operator()<T, I>(TorchThreads{});
+    if (data.is_cpu()) return f.template operator()<T, I>(torch_pool());
     TORCH_CHECK_NOT_IMPLEMENTED(&cuda_linked != nullptr, op, ": this build of gossamer has no CUDA kernels");
     // Device-generic c10 only: compiles and loads with the CPU and the CUDA build of torch alike.
     const c10::DeviceGuard guard(data.device());

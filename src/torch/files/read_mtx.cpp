@@ -52,7 +52,7 @@ Tensor fresh(int64_t n, at::ScalarType type) {
 
 template <class T, class I>
 std::vector<Tensor> read_coordinates(const Header& h, const Parts& parts, at::ScalarType value, at::ScalarType index) {
-  const TorchThreads exec;
+  const Pool exec = torch_pool();
   const int64_t m = h.rows, n = h.entries;
   const Tensor rows = fresh(n, index), cols = fresh(n, index), given = fresh(n, value);
   I *r = mutable_ptr<I>(rows), *c = mutable_ptr<I>(cols);
@@ -78,7 +78,7 @@ std::vector<Tensor> read_coordinates(const Header& h, const Parts& parts, at::Sc
 std::vector<Tensor> read_parts(const Header& h, const Parts& parts, at::ScalarType value) {
   if (h.format == Format::array) {
     Tensor dense = at::empty({h.rows, h.cols}, value);
-    with_value_type(value, [&]<class T> { mm::read_array(TorchThreads{}, h, parts, mutable_ptr<T>(dense)); });
+    with_value_type(value, [&]<class T> { mm::read_array(torch_pool(), h, parts, mutable_ptr<T>(dense)); });
     return {dense};
   }
   constexpr int64_t limit = std::numeric_limits<int32_t>::max();
@@ -92,11 +92,11 @@ std::vector<Tensor> read_parts(const Header& h, const Parts& parts, at::ScalarTy
 Contents read(c10::string_view path_, std::optional<at::ScalarType> dtype) {
   const std::string path(path_);
   try {
-    const Text file = read_file(path, TorchThreads{});
+    const Text file = read_file(path, torch_pool());
     const std::string_view text = file.view();
     const Header h = mm::read_header(text);
     const auto parsed = parsed_as(path, h.field, dtype);
-    const Parts parts = mm::split(TorchThreads{}, h, text.data() + text.size());
+    const Parts parts = mm::split(torch_pool(), h, text.data() + text.size());
     if (h.format == Format::coordinate) check_rows(h, text.size());
     std::vector<Tensor> result = read_parts(h, parts, parsed);
     if (dtype) result.back() = result.back().to(*dtype);

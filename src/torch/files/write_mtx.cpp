@@ -50,7 +50,7 @@ template <class T>
 void write_dense(AtomicFile& file, Header h, const Tensor& dense, const std::string& comment) {
   h.entries = mm::array_entries(h);
   file.write(mm::header_text(h, comment));
-  mm::write_array(TorchThreads{}, h.rows, h.cols, ptr<T>(dense), h.symmetry != Symmetry::general,
+  mm::write_array(torch_pool(), h.rows, h.cols, ptr<T>(dense), h.symmetry != Symmetry::general,
                   h.symmetry == Symmetry::skew_symmetric, [&](std::string_view text) { file.write(text); });
 }
 
@@ -61,7 +61,7 @@ void write_sparse(AtomicFile& file, Header h, const PatternView<I>& A, const Ten
   h.entries = half ? mm::lower_entries(A) : A.nnz;
   file.write(mm::header_text(h, comment));
   const T* written = h.field == Field::pattern ? nullptr : ptr<T>(values);
-  mm::write_coordinates(TorchThreads{}, A, written, half, [&](std::string_view text) { file.write(text); });
+  mm::write_coordinates(torch_pool(), A, written, half, [&](std::string_view text) { file.write(text); });
 }
 
 Write dense_writer(Header h, const Tensor& given, const std::string& comment) {

@@ -24,7 +24,7 @@ Tensor dot_forward(const Tensor& u, const Tensor& v) {
   if (u.is_meta()) return out;
   const Tensor in_u = u.contiguous(), in_v = v.contiguous();
   with_types("dot", u.scalar_type(), at::kInt, [&]<class T, class> {
-    *mutable_ptr<T>(out) = static_cast<T>(kernels::dot(TorchThreads{}, in_u.numel(), ptr<T>(in_u), ptr<T>(in_v)));
+    *mutable_ptr<T>(out) = static_cast<T>(kernels::dot(torch_pool(), in_u.numel(), ptr<T>(in_u), ptr<T>(in_v)));
   });
   return out;
 }

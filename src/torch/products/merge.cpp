@@ -30,12 +30,12 @@ Merged ops::merge(TensorList list_A, TensorList list_B, at::IntArrayRef shape, b
     TORCH_CHECK_VALUE(nnz_A + nnz_B <= std::numeric_limits<I>::max(), op, ": ", nnz_A, " + ", nnz_B,
                       " entries may be more than int32 indices can count");
     const Tensor indptr = host_integers(shape[0] + 1, type);
-    kernels::merge_count(TorchThreads{}, A.view<I>(), B.view<I>(), intersect, mutable_ptr<I>(indptr));
+    kernels::merge_count(torch_pool(), A.view<I>(), B.view<I>(), intersect, mutable_ptr<I>(indptr));
     const int64_t nnz = ptr<I>(indptr)[shape[0]];
     const Tensor indices = host_integers(nnz, type), at_A = host_integers(intersect ? nnz : nnz_A, type),
                  at_B = host_integers(intersect ? nnz : nnz_B, type);
-    const auto fill = intersect ? kernels::intersection_fill<TorchThreads, I> : kernels::union_fill<TorchThreads, I>;
-    fill(TorchThreads{}, A.view<I>(), B.view<I>(), ptr<I>(indptr), mutable_ptr<I>(indices), mutable_ptr<I>(at_A),
+    const auto fill = intersect ? kernels::intersection_fill<Pool, I> : kernels::union_fill<Pool, I>;
+    fill(torch_pool(), A.view<I>(), B.view<I>(), ptr<I>(indptr), mutable_ptr<I>(indices), mutable_ptr<I>(at_A),
          mutable_ptr<I>(at_B));
     result = {indptr.to(device), indices.to(device), at_A.to(device), at_B.to(device)};
   });

@@ -69,9 +69,9 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
     if constexpr (Host<decltype(exec)>) {
       const Tensor in_A = a.contiguous(), in_B = b.contiguous();
       const auto u = A.view<T, I>(in_A, 1), v = B.view<T, I>(in_B, 1);
-      const auto kernel = form == ops::nn   ? kernels::spgemm_nn<TorchThreads, T, I>
-                          : form == ops::nt ? kernels::spgemm_nt<TorchThreads, T, I>
-                                            : kernels::spgemm_tn<TorchThreads, T, I>;
+      const auto kernel = form == ops::nn   ? kernels::spgemm_nn<Pool, T, I>
+                          : form == ops::nt ? kernels::spgemm_nt<Pool, T, I>
+                                            : kernels::spgemm_tn<Pool, T, I>;
       kernel(exec, u, v, C.view<I>(), mutable_ptr<T>(c));
     }
   });
@@ -140,13 +140,13 @@ std::tuple<Tensor, Tensor> ops::spgemm_pattern(TensorList list_A, at::IntArrayRe
   Tensor indices;
   with_index_type<void>(type, [&]<class, class I> {
     kernels::spgemm_work(A.view<I>(), B.view<I>(), mutable_ptr<int64_t>(work));
-    const auto rows = kernels::spgemm_pattern(TorchThreads{}, A.view<I>(), B.view<I>(), ptr<int64_t>(work),
+    const auto rows = kernels::spgemm_pattern(torch_pool(), A.view<I>(), B.view<I>(), ptr<int64_t>(work),
                                               mutable_ptr<int64_t>(indptr));
     const int64_t nnz = ptr<int64_t>(indptr)[shape_A[0]];
     TORCH_CHECK_VALUE(nnz <= std::numeric_limits<I>::max(), "spgemm: the product has ", nnz,
                       " entries, more than int32 indices can count; use int64");
     indices = host_integers(nnz, type);
-    kernels::join(TorchThreads{}, rows, ptr<int64_t>(indptr), mutable_ptr<I>(indices));
+    kernels::join(torch_pool(), rows, ptr<int64_t>(indptr), mutable_ptr<I>(indices));
   });
   const auto device = list_A[0].device();
   return {indptr.to(device, type), indices.to(device)};

@@ -35,7 +35,7 @@ Tensor keep(TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool
   const Tensor v = values.contiguous();
   const int64_t heads = values.size(0) ? values.numel() / values.size(0) : 1;
   with_types("keep_triangle", values.scalar_type(), A.indptr.scalar_type(), [&]<class T, class I> {
-    kernels::keep_triangle(TorchThreads{}, A.view<I>(), {upper, unit_diagonal}, heads, ptr<T>(v), mutable_ptr<T>(out));
+    kernels::keep_triangle(torch_pool(), A.view<I>(), {upper, unit_diagonal}, heads, ptr<T>(v), mutable_ptr<T>(out));
   });
   return out;
 }
@@ -98,7 +98,7 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& b, SymInt
     if constexpr (sizeof(T) >= 4) {
       Levels<I> known;
       if (!levels.empty()) known = {ptr<I>(levels[0]), ptr<I>(levels[1]), t};
-      bad = kernels::solve_triangular(TorchThreads{}, A.view<T, I>(v, H), {upper != t, unit_diagonal}, known,
+      bad = kernels::solve_triangular(torch_pool(), A.view<T, I>(v, H), {upper != t, unit_diagonal}, known,
                                       ptr<T>(from), from.stride(0), width, mutable_ptr<T>(to));
     }
   });

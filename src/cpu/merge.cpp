@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Unions and intersections of patterns, compiled for every index type.
+#include <gossamer/kernels/merge.h>
+
+namespace gossamer::kernels {
+
+GOSSAMER_FOR_EACH_INDEX(GOSSAMER_MERGE)
+
+}  // namespace gossamer::kernels
