@@ -107,7 +107,54 @@ def test_bad_input() -> None:
                 A * B.to(torch.float32)
             with pytest.raises(TypeError, match=r"^spadd: B must be a SparseMatrix, not Tensor$"):
                 gs.spadd(A, B.to_dense())
-            with pytest.raises(ValueError, match=r"^spgemm: the mask has shape \(3, 4\) but A B has \(3, 3\)$"):
+            with pytest.raises(ValueError, match=r"^spgemm: the mask is 3 x 4 but the product is 3 x 3$"):
                 gs.spgemm(A, B.T, mask=A)
-            with pytest.raises(TypeError, match=r"^spgemm: A has Int indices but B has Long$"):
-                A @ B.T.to(index_dtype=torch.int64)
+
+
+NARROW, WIDE = torch.int32, torch.int64
+
+
+@pytest.mark.parametrize("widths", [(NARROW, NARROW, WIDE), (NARROW, WIDE, NARROW), (WIDE, NARROW, NARROW)])
+def test_index_widths_may_differ(widths: tuple[torch.dtype, ...]) -> None:
+    A, B, C = (matrix(5, 5, seed).to(index_dtype=width).requires_grad_() for seed, width in enumerate(widths))
+    a, b, c = (M.to_dense().detach().requires_grad_() for M in (A, B, C))
+    mask = C.with_values(torch.ones_like(C.values)).to_dense().detach()
+    results = {
+        "spgemm": (A @ B, a @ b),
+        "masked": (gs.spgemm(A, B, mask=C), (a @ b) * mask),
+        "spadd": (A + B - C, a + b - c),
+        "hadamard": (A * B * C, a * b * c),
+        "kron": (gs.kron(A, B), torch.kron(a, b)),
+        "stack": (gs.hstack([A, B, C]), torch.cat([a, b, c], 1)),
+    }
+    for name, (got, wanted) in results.items():
+        torch.testing.assert_close(got.to_dense(), wanted, msg=lambda text, name=name: f"{name}: {text}")
+    assert gs.allclose(A, A.to(index_dtype=WIDE))
+    sum((got.values**2).sum() for got, _ in results.values()).backward()
+    sum((wanted**2).sum() for _, wanted in results.values()).backward()
+    for M, m in ((A, a), (B, b), (C, c)):
+        rows, cols = M.pattern.row_indices, M.indices.long()
+        torch.testing.assert_close(M.grad.values, m.grad[rows, cols])
+
+
+def test_a_mask_of_any_width_keeps_its_own_pattern() -> None:
+    A, M = matrix(4, 4), gs.from_torch(matrix(4, 4).to_torch().to(torch.float64))
+    wide = M.to(index_dtype=WIDE)
+    C = gs.spgemm(A, A, mask=wide)
+    assert C.pattern is wide.pattern
+    assert torch.equal(C.values, gs.spgemm(A, A, mask=M.to(index_dtype=NARROW)).values)
+
+
+def test_the_op_itself_checks_its_mask() -> None:
+    A, M = matrix(4, 4), matrix(4, 7)
+    left = A.pattern.tensors(), A.values, A.shape
+    with pytest.raises(ValueError, match="the mask is 4 x 7 but the product is 4 x 4"):
+        torch.ops.gossamer.spgemm(*left, *left, M.pattern.tensors(), M.shape, 0)
+    wide = A.pattern.to(index_dtype=WIDE)
+    with pytest.raises(TypeError, match="A has Int indices but the mask has Long"):
+        torch.ops.gossamer.spgemm(*left, *left, wide.tensors(), wide.shape, 0)
+
+
+def test_a_sum_with_a_part_of_a_pattern_shares_it() -> None:
+    A = gs.poisson((4, 4))
+    assert (A + gs.eye(16)).pattern is A.pattern

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <gossamer/products.h>
 #include <gossamer/sparse_matrix.h>
 
 #include <ATen/ATen.h>

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ops called directly, torch.ops.gossamer.*, with arguments that do not fit: they may raise, they never read or write
+outside. Valid calls are recorded while the case table runs; each is then repeated with one argument spoiled. The plain
+build finds crashes; `make test` runs this file again with a library under AddressSanitizer, which finds the rest.
+
+The integers inside a pattern are not spoiled: they are checked when a Pattern is built, and trusted after that. A shape
+that is too small for them is spoiled only where an op looks at them once more (the symbolic ones).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import gossamer as gs
+from cases import CASES, Make
+
+SYMBOLIC = {"transpose", "merge", "spgemm_pattern", "band", "levels", "kron_pattern", "analyze"}
+FILES = {"read_mtx", "write_mtx", "write_npz", "read_integers"}
+REFUSALS = (ValueError, TypeError, IndexError, RuntimeError, NotImplementedError, AssertionError)
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+CALLS: dict[str, Call] = {}
+
+
+def record(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Keeps the first call of each op whose tensors are not empty."""
+    name = str(op).removeprefix("gossamer.").split(".")[0]
+    if not str(op).startswith("gossamer.") or name in FILES:
+        return
+    tensors = [t for x in args for t in (x if isinstance(x, (list, tuple)) else [x]) if isinstance(t, Tensor)]
+    if all(t.numel() for t in tensors):
+        CALLS.setdefault(name, (args, kwargs))
+
+
+class FromPython(TorchFunctionMode):
+    """Sees what Python calls, ops that are made of others included."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        record(func, args, kwargs or {})
+        return func(*args, **(kwargs or {}))
+
+
+class FromDispatcher(TorchDispatchMode):
+    """Sees what ops call in turn, those of backward passes included."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        record(func, args, kwargs or {})
+        return func(*args, **(kwargs or {}))
+
+
+def detached(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x.detach().clone()
+    return [detached(t) for t in x] if isinstance(x, (list, tuple)) else x
+
+
+def run_table() -> None:
+    """Every row, forward and backward, on one small matrix."""
+    for case in CASES:
+        inputs = case.inputs(Make("square"))
+        for x in inputs:
+            if isinstance(x, gs.SparseMatrix) or (isinstance(x, Tensor) and x.is_floating_point()):
+                x.requires_grad_()
+        result = case.op(*inputs)
+        values = result.values if isinstance(result, gs.SparseMatrix) else result
+        if isinstance(values, Tensor) and values.requires_grad:
+            values.sum().backward()
+
+
+@pytest.fixture(scope="module")
+def calls() -> dict[str, Call]:
+    if not CALLS:
+        with FromPython(), FromDispatcher():
+            run_table()
+        for name, (args, kwargs) in CALLS.items():
+            CALLS[name] = tuple(detached(x) for x in args), kwargs
+    return CALLS
+
+
+def spoiled_tensors(t: Tensor) -> Iterator[Tensor]:
+    """Other lengths, numbers of dimensions, types, devices and strides."""
+    yield t.new_empty(0)
+    yield t.unsqueeze(0)
+    yield t.unsqueeze(-1)
+    yield t.to("meta")
+    if t.is_floating_point():
+        yield from (t.float(), t.bfloat16(), t.long(), t.to(torch.complex128))
+    else:
+        yield from (t.to(torch.int64 if t.dtype is torch.int32 else torch.int32), t.double(), t.to(torch.int16))
+    if t.dim():
+        yield from (t[:-1], torch.cat([t, t]), t[0], torch.stack([t, t], -1)[..., 0])
+    if torch.cuda.device_count():
+        yield t.to("cuda")
+
+
+def spoiled(name: str, x: Any) -> Iterator[Any]:
+    """The values of one argument that are tried in place of a good one."""
+    if isinstance(x, Tensor):
+        yield from spoiled_tensors(x)
+    elif isinstance(x, (list, tuple)) and x and isinstance(x[0], Tensor):
+        yield from ([], x[:-1], [*x, x[0]])
+        for k, t in enumerate(x):
+            yield from ([*x[:k], other, *x[k + 1 :]] for other in spoiled_tensors(t))
+    elif isinstance(x, (list, tuple)):
+        yield from ([], x[:-1], [*x, 1], [-1] * len(x))
+        for k, size in enumerate(x):
+            yield [*x[:k], size + 1, *x[k + 1 :]]
+            if name in SYMBOLIC:
+                yield [*x[:k], size - 1, *x[k + 1 :]]
+    elif isinstance(x, bool):
+        yield not x
+    elif isinstance(x, int):
+        yield from (-1, x + 1, 2**40)
+    elif isinstance(x, float):
+        yield from (-1.0, float("nan"))
+    elif isinstance(x, str):
+        yield "nothing"
+    elif x is None:
+        yield torch.ones(3, dtype=torch.int64)
+
+
+OPS = sorted(
+    name.split("::")[1].split(".")[0]
+    for name in torch._C._dispatch_get_all_op_names()
+    if name.startswith("gossamer::") and name.split("::")[1] not in FILES
+)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_a_spoiled_argument_raises_or_is_harmless(name: str, calls: dict[str, Call]) -> None:
+    if name not in calls:
+        pytest.skip("no row of the table calls it")
+    args, kwargs = calls[name]
+    op = getattr(torch.ops.gossamer, name)
+    op(*args, **kwargs)
+    for k, good in enumerate(args):
+        for bad in spoiled(name, good):
+            if isinstance(good, int) and bad == 2**40 and name not in {"band", "row_argmax"}:
+                continue  # a size: allocating it is the caller's wish
+            with torch.no_grad(), contextlib.suppress(*REFUSALS):
+                op(*args[:k], bad, *args[k + 1 :], **kwargs)
+
+
+def test_the_table_calls_nearly_every_op(calls: dict[str, Call]) -> None:
+    rest = {"show_config", "golden", "check_graph", "stochastic_block_model", "power_law", "from_scipy"}
+    assert len(set(OPS) - set(calls) - rest) <= 25
