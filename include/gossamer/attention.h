@@ -31,13 +31,15 @@ std::tuple<Tensor, Tensor> gatv2(TensorList pattern, const Tensor& x_src, const 
 
 // Their gradients, in the order of the inputs; without edge features the last one has no rows. Z and lse count as
 // functions of the inputs: the derivatives of these ops are those of the whole.
-using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
-Four gat_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& alpha_src,
-                  const Tensor& alpha_dst, const std::optional<Tensor>& alpha_edge, const Tensor& Z, const Tensor& lse,
-                  SymIntArrayRef shape, double slope, double dropout, const std::optional<Tensor>& seed);
-Four gatv2_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& x_dst, const Tensor& att,
-                    const std::optional<Tensor>& x_edge, const Tensor& Z, const Tensor& lse, SymIntArrayRef shape,
-                    double slope, double dropout, const std::optional<Tensor>& seed);
+using AttentionGradients = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+AttentionGradients gat_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& alpha_src,
+                                const Tensor& alpha_dst, const std::optional<Tensor>& alpha_edge, const Tensor& Z,
+                                const Tensor& lse, SymIntArrayRef shape, double slope, double dropout,
+                                const std::optional<Tensor>& seed);
+AttentionGradients gatv2_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& x_dst,
+                                  const Tensor& att, const std::optional<Tensor>& x_edge, const Tensor& Z,
+                                  const Tensor& lse, SymIntArrayRef shape, double slope, double dropout,
+                                  const std::optional<Tensor>& seed);
 
 // The parts of a GAT score, X a for each head: X (n, H, d), a (k, H, d) gives (n, k, H). As one dense product with the
 // block-diagonal matrix of the a: elementwise, X would be read and written several times, which takes longer than the

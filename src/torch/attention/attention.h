@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dispatcher's side of both kinds of graph attention. A kind has three inputs a, b, c, an optional fourth d on the
-// edges, the fused ops {Z, lse} = op(…) and {da, db, dc, dd} = backward(…, G, …, Z, lse), and `Composed`, the same
-// in public ops:
+// The dispatcher's side of graph attention, written once for both kinds (gat.cpp, gatv2.cpp). A kind has four inputs,
+// of which the last, on the edges, is optional. It names:
 //
-//   op:        vjp G ↦ backward(G)                jvp u ↦ composed.moved(u)
-//   backward:  vjp u ↦ {composed.second(G, u), composed.moved(u)}       jvp u, Ġ ↦ composed.second(G, u) + backward(Ġ)
+//   name       the op's, for autograd and messages
+//   Inputs     a struct of its four tensors. Tangents and gradients of the inputs have the same form
+//   forward    the fused op {Z, lse}, and `backward`, the fused op of the four gradients
+//   Composed   the same in public ops, with jvp(tangents) and hvp(G, tangents)
+//   check      throws unless the inputs fit the settings
 //
-// since backward(G) = ∂⟨Z, G⟩, whose derivative along u is ∂⟨Ź, G⟩: the Hessian is symmetric.
+// The derivatives follow from these, where u are the tangents of the inputs and Ġ is that of G:
+//
+//   forward:    vjp  G ↦ backward(G)                            jvp  u ↦ composed.jvp(u)
+//   backward:   vjp  u ↦ {composed.hvp(G, u), composed.jvp(u)}      jvp  u, Ġ ↦ composed.hvp(G, u) + backward(Ġ)
+//
+// For backward(G) is the gradient of ⟨Z, G⟩, and its derivative along u is the Hessian of ⟨Z, G⟩ times u. The Hessian
+// is symmetric, so the vjp and the jvp of backward are the same product.
 #pragma once
-#include <string>
+#include <algorithm>
 
 #include "attention/composed.h"
 #include "core/batch.h"
@@ -19,8 +27,8 @@
 namespace gossamer {
 
 using Optional = std::optional<Tensor>;
-using ops::Four;
-using Pair = std::tuple<Tensor, Tensor>;
+using ops::AttentionGradients;
+using AttentionOutputs = std::tuple<Tensor, Tensor>;  // Z, and lse or the weights.
 
 inline Tensor or_undefined(const Optional& t) {
   return t ? *t : Tensor();
@@ -29,135 +37,164 @@ inline Optional or_none(const Tensor& t) {
   return t.defined() ? Optional(t) : std::nullopt;
 }
 
-// Pattern, x_src, slope, dropout and seed.
-void check_attention(const char* op, const Attention& how, const Tensor& x_src);
-// Another tensor beside x_src; `wanted` says `size` in words.
-void check_beside(const char* op, const char* name, const Tensor& t, const Tensor& x_src,
-                  const std::vector<SymInt>& size, const char* wanted);
+// autograd and vmap handle lists: the four inputs in the order of the schema, sometimes with more tensors behind them.
+enum { FIRST, SECOND, THIRD, ON_EDGES, INPUTS };
+
+template <class Inputs>
+Inputs from_list(const variable_list& list) {  // A list of three lacks the one on the edges: gradients without any.
+  return {list[FIRST], list[SECOND], list[THIRD], list.size() > ON_EDGES ? list[ON_EDGES] : Tensor()};
+}
+template <class Inputs>
+variable_list to_list(const Inputs& inputs) {
+  const auto& [first, second, third, on_edges] = inputs;
+  return {first, second, third, on_edges};
+}
+template <class Inputs>
+Inputs contiguous_inputs(const Inputs& inputs) {
+  return from_list<Inputs>(contiguous(to_list(inputs)));
+}
+
+// Checks the pattern, x_src, dropout and seed.
+void check_attention(const char* op, const AttentionSettings& settings, const Tensor& x_src);
+// Checks another input against x_src: dtype, device and `size`, which `wanted` says in words.
+void check_input(const char* op, const char* name, const Tensor& input, const Tensor& x_src,
+                 const std::vector<SymInt>& size, const char* wanted);
 
 template <class Kind>
-variable_list attention(const Attention& how, const variable_list& in) {
+variable_list call_forward(const AttentionSettings& settings, const variable_list& inputs) {
   const auto [Z, lse] =
-      Kind::op(how.pattern, in[0], in[1], in[2], or_none(in[3]), how.shape, how.slope, how.dropout, how.seed);
+      Kind::forward(settings.pattern, inputs[FIRST], inputs[SECOND], inputs[THIRD], or_none(inputs[ON_EDGES]),
+                    settings.shape, settings.slope, settings.dropout, settings.seed);
   return {Z, lse};
 }
 
+// The gradients of the four inputs. Without an input on the edges the last one has no rows.
 template <class Kind>
-variable_list attention_gradients(const Attention& how, const Tensor& G, const variable_list& in, const Tensor& Z,
-                                  const Tensor& lse) {
-  const auto [a, b, c, d] = Kind::backward(how.pattern, G, in[0], in[1], in[2], or_none(in[3]), Z, lse, how.shape,
-                                           how.slope, how.dropout, how.seed);
-  return {a, b, c, in[3].defined() ? d : Tensor()};
+variable_list call_backward(const AttentionSettings& settings, const Tensor& G, const variable_list& inputs,
+                            const Tensor& Z, const Tensor& lse) {
+  return to_list(Kind::backward(settings.pattern, G, inputs[FIRST], inputs[SECOND], inputs[THIRD],
+                                or_none(inputs[ON_EDGES]), Z, lse, settings.shape, settings.slope, settings.dropout,
+                                settings.seed));
 }
 
 template <class Kind>
-Pair attention_autograd(TensorList pattern, const Tensor& a, const Tensor& b, const Tensor& c, const Optional& d,
-                        SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  const Attention how{pattern.vec(), shape.vec(), slope, dropout, seed};
+AttentionOutputs attention_autograd(TensorList pattern, const Tensor& first, const Tensor& second, const Tensor& third,
+                                    const Optional& on_edges, SymIntArrayRef shape, double slope, double dropout,
+                                    const Optional& seed) {
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
   const variable_list outputs = differentiable_many(
-      Kind::name, {a, b, c, or_undefined(d)}, [&](const variable_list& in) { return attention<Kind>(how, in); },
-      [how](const variable_list& grads, const variable_list& in, const variable_list& out, const Wanted&) {
-        return attention_gradients<Kind>(how, grads[0], in, out[0], out[1]);
+      Kind::name, {first, second, third, or_undefined(on_edges)},
+      [&](const variable_list& inputs) { return call_forward<Kind>(settings, inputs); },
+      [settings](const variable_list& grads, const variable_list& inputs, const variable_list& kept, const Wanted&) {
+        variable_list gradients = call_backward<Kind>(settings, grads[0], inputs, /*Z=*/kept[0], /*lse=*/kept[1]);
+        if (!inputs[ON_EDGES].defined()) gradients[ON_EDGES] = Tensor();
+        return gradients;
       },
-      [&](const variable_list& in, const variable_list& moving, const variable_list&) {
-        return variable_list{typename Kind::Composed{how, in}.moved(moving)};
+      [&](const variable_list& inputs, const variable_list& tangents, const variable_list&) {
+        using Inputs = typename Kind::Inputs;
+        const typename Kind::Composed composed{settings, from_list<Inputs>(inputs)};
+        return variable_list{composed.jvp(from_list<Inputs>(tangents))};
       },
       /*differentiable=*/1, /*keep_outputs=*/true);
   return {outputs[0], outputs[1]};
 }
 
 template <class Kind>
-Four attention_backward_autograd(TensorList pattern, const Tensor& G, const Tensor& a, const Tensor& b, const Tensor& c,
-                                 const Optional& d, const Tensor& Z, const Tensor& lse, SymIntArrayRef shape,
-                                 double slope, double dropout, const Optional& seed) {
+AttentionGradients attention_backward_autograd(TensorList pattern, const Tensor& G, const Tensor& first,
+                                               const Tensor& second, const Tensor& third, const Optional& on_edges,
+                                               const Tensor& Z, const Tensor& lse, SymIntArrayRef shape, double slope,
+                                               double dropout, const Optional& seed) {
+  using Inputs = typename Kind::Inputs;
   using Composed = typename Kind::Composed;
-  const Attention how{pattern.vec(), shape.vec(), slope, dropout, seed};
-  const auto first_four = [](variable_list all) {
-    all.resize(4);
-    return all;
-  };
-  const auto gradients = [&](const Tensor& of_Z, const variable_list& in) {
-    const auto [da, db, dc, dd] = Kind::backward(how.pattern, of_Z, in[0], in[1], in[2], d ? Optional(in[3]) : d, Z,
-                                                 lse, shape, slope, dropout, seed);
-    return variable_list{da, db, dc, dd};
-  };
-  const variable_list out = differentiable_many(
-      Kind::name, {a, b, c, or_undefined(d), G}, [&](const variable_list& in) { return gradients(in[4], in); },
-      [how, first_four](const variable_list& u, const variable_list& in, const variable_list&, const Wanted& wanted) {
-        const Composed composed{how, first_four(in)};
-        variable_list grads = composed.second(in[4], first_four(u));
-        grads.push_back(wanted[4] ? composed.moved(first_four(u)) : Tensor());
-        return grads;
+  constexpr size_t OF_Z = INPUTS;  // G stands behind the inputs.
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
+  const variable_list gradients = differentiable_many(
+      Kind::name, {first, second, third, or_undefined(on_edges), G},
+      [&](const variable_list& inputs) { return call_backward<Kind>(settings, inputs[OF_Z], inputs, Z, lse); },
+      [settings](const variable_list& grads, const variable_list& inputs, const variable_list&, const Wanted& wanted) {
+        const Composed composed{settings, from_list<Inputs>(inputs)};
+        const Inputs tangents = from_list<Inputs>(grads);
+        variable_list result = to_list(composed.hvp(inputs[OF_Z], tangents));
+        result.push_back(wanted[OF_Z] ? composed.jvp(tangents) : Tensor());
+        return result;
       },
-      [&](const variable_list& in, const variable_list& moving, const variable_list&) {
-        const variable_list u = first_four(moving);
-        variable_list moved(4);
-        if (u[0].defined() || u[1].defined() || u[2].defined() || u[3].defined())
-          moved = Composed{how, first_four(in)}.second(in[4], u);
-        if (!moving[4].defined()) return moved;
-        const variable_list rest = gradients(moving[4], in);
-        for (int k = 0; k < 4; ++k) moved[k] = moved[k].defined() ? moved[k] + rest[k] : rest[k];
-        return moved;
+      [&](const variable_list& inputs, const variable_list& tangents, const variable_list&) {
+        variable_list result(INPUTS);
+        if (std::any_of(tangents.begin(), tangents.begin() + INPUTS, [](const Tensor& t) { return t.defined(); })) {
+          const Composed composed{settings, from_list<Inputs>(inputs)};
+          result = to_list(composed.hvp(inputs[OF_Z], from_list<Inputs>(tangents)));
+        }
+        if (!tangents[OF_Z].defined()) return result;
+        const variable_list along_G = call_backward<Kind>(settings, tangents[OF_Z], inputs, Z, lse);
+        for (int k = 0; k < INPUTS; ++k) result[k] = result[k].defined() ? result[k] + along_G[k] : along_G[k];
+        return result;
       },
-      /*differentiable=*/d ? 4 : 3, /*keep_outputs=*/false);
-  return {out[0], out[1], out[2], out[3]};
+      /*differentiable=*/on_edges ? INPUTS : ON_EDGES, /*keep_outputs=*/false);
+  return from_list<AttentionGradients>(gradients);
 }
 
+// vmap: one member of the batch after the other, as each is a whole pass over the edges anyway.
 template <class Kind>
-Pair attention_batched(TensorList pattern, const Tensor& a, const Tensor& b, const Tensor& c, const Optional& d,
-                       SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  const variable_list tensors = {a, b, c, or_undefined(d), or_undefined(seed)};
-  const variable_list out = one_by_one(Kind::name, pattern, tensors, [&](const variable_list& in) {
-    return attention<Kind>({pattern.vec(), shape.vec(), slope, dropout, or_none(in[4])}, in);
+AttentionOutputs attention_batched(TensorList pattern, const Tensor& first, const Tensor& second, const Tensor& third,
+                                   const Optional& on_edges, SymIntArrayRef shape, double slope, double dropout,
+                                   const Optional& seed) {
+  enum { SEED = INPUTS };
+  const variable_list tensors = {first, second, third, or_undefined(on_edges), or_undefined(seed)};
+  const variable_list outputs = one_by_one(Kind::name, pattern, tensors, [&](const variable_list& member) {
+    return call_forward<Kind>({pattern.vec(), shape.vec(), slope, dropout, or_none(member[SEED])}, member);
   });
-  return {out[0], out[1]};
+  return {outputs[0], outputs[1]};
 }
 
 template <class Kind>
-Four attention_backward_batched(TensorList pattern, const Tensor& G, const Tensor& a, const Tensor& b, const Tensor& c,
-                                const Optional& d, const Tensor& Z, const Tensor& lse, SymIntArrayRef shape,
-                                double slope, double dropout, const Optional& seed) {
-  const variable_list tensors = {a, b, c, or_undefined(d), G, Z, lse, or_undefined(seed)};
-  const variable_list out = one_by_one(Kind::name, pattern, tensors, [&](const variable_list& in) {
-    const auto [da, db, dc, dd] = Kind::backward(pattern, in[4], in[0], in[1], in[2], or_none(in[3]), in[5], in[6],
-                                                 shape, slope, dropout, or_none(in[7]));
-    return variable_list{da, db, dc, dd};
-  });
-  return {out[0], out[1], out[2], out[3]};
+AttentionGradients attention_backward_batched(TensorList pattern, const Tensor& G, const Tensor& first,
+                                              const Tensor& second, const Tensor& third, const Optional& on_edges,
+                                              const Tensor& Z, const Tensor& lse, SymIntArrayRef shape, double slope,
+                                              double dropout, const Optional& seed) {
+  enum { OF_Z = INPUTS, OUTPUT, LSE, SEED };
+  const variable_list tensors = {first, second, third, or_undefined(on_edges), G, Z, lse, or_undefined(seed)};
+  return from_list<AttentionGradients>(one_by_one(Kind::name, pattern, tensors, [&](const variable_list& member) {
+    const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, or_none(member[SEED])};
+    return call_backward<Kind>(settings, member[OF_Z], member, member[OUTPUT], member[LSE]);
+  }));
 }
 
-// Z alone, the seed drawn if it is wanted and not given.
+// The composite ops. Z alone; a seed is drawn if dropout wants one and none is given.
 template <class Kind>
-Tensor attention_alone(TensorList pattern, const Tensor& a, const Tensor& b, const Tensor& c, const Optional& d,
-                       SymIntArrayRef shape, double slope, double dropout, std::optional<int64_t> seed) {
-  return std::get<0>(Kind::op(pattern, a, b, c, d, shape, slope, dropout, ops::dropout_seed(dropout, seed)));
+Tensor attention_op(TensorList pattern, const Tensor& first, const Tensor& second, const Tensor& third,
+                    const Optional& on_edges, SymIntArrayRef shape, double slope, double dropout,
+                    std::optional<int64_t> seed) {
+  const Optional drawn = ops::dropout_seed(dropout, seed);
+  return std::get<0>(Kind::forward(pattern, first, second, third, on_edges, shape, slope, dropout, drawn));
 }
 
-// {Z, weights}: the weights m s are stored, and differentiable like Z.
+// {Z, weights}: the weights m ∘ s are stored, and both are differentiable.
 template <class Kind>
-Pair attention_with_weights(TensorList pattern, const Tensor& a, const Tensor& b, const Tensor& c, const Optional& d,
-                            SymIntArrayRef shape, double slope, double dropout, std::optional<int64_t> seed) {
-  const Attention how{pattern.vec(), shape.vec(), slope, dropout, ops::dropout_seed(dropout, seed)};
-  const variable_list in = {a, b, c, or_undefined(d)};
-  Kind::check(how, in);
-  const typename Kind::Composed composed{how, in};
+AttentionOutputs attention_with_weights_op(TensorList pattern, const Tensor& first, const Tensor& second,
+                                           const Tensor& third, const Optional& on_edges, SymIntArrayRef shape,
+                                           double slope, double dropout, std::optional<int64_t> seed) {
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, ops::dropout_seed(dropout, seed)};
+  const typename Kind::Inputs inputs{first, second, third, or_undefined(on_edges)};
+  Kind::check(settings, inputs);
+  const typename Kind::Composed composed{settings, inputs};
   return {composed.Z(), composed.softmax.weights()};
 }
 
 // The front end.
 
 template <class Kind>
-Tensor attention_on(const Pattern& pattern, const Tensor& a, const Tensor& b, const Tensor& c, const Optional& d,
-                    const AttentionOptions& options) {
-  return attention_alone<Kind>(pattern.tensors_for({a, b, c, or_undefined(d)}), a, b, c, d, pattern.sym_shape(),
-                               options.negative_slope, options.dropout, options.seed);
+Tensor attention(const Pattern& pattern, const typename Kind::Inputs& inputs, const AttentionOptions& options) {
+  const auto& [first, second, third, on_edges] = inputs;
+  return attention_op<Kind>(pattern.tensors_for({first, second, third, on_edges}), first, second, third, or_none(on_edges),
+                            pattern.sym_shape(), options.negative_slope, options.dropout, options.seed);
 }
 
 template <class Kind>
-Pair attention_and_weights_on(const Pattern& pattern, const Tensor& a, const Tensor& b, const Tensor& c,
-                              const Optional& d, const AttentionOptions& options) {
-  return attention_with_weights<Kind>(pattern.tensors_for({a, b, c, or_undefined(d)}), a, b, c, d, pattern.sym_shape(),
-                                      options.negative_slope, options.dropout, options.seed);
+AttentionOutputs attention_with_weights(const Pattern& pattern, const typename Kind::Inputs& inputs,
+                                        const AttentionOptions& options) {
+  const auto& [first, second, third, on_edges] = inputs;
+  return attention_with_weights_op<Kind>(pattern.tensors_for({first, second, third, on_edges}), first, second, third, or_none(on_edges),
+                                         pattern.sym_shape(), options.negative_slope, options.dropout, options.seed);
 }
 
 }  // namespace gossamer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The checks of both kinds of graph attention, and the parts of a score.
+// The checks that both kinds of graph attention share, and `head_scores`, the parts of a GAT score.
 #include <gossamer/attention.h>
 
 #include <ATen/ATen.h>
@@ -8,25 +8,28 @@
 #include "core/op.h"
 
 namespace gossamer {
-void check_attention(const char* op, const Attention& how, const Tensor& x_src) {
-  const PatternTensors A = unpack(op, how.pattern, how.shape, /*t=*/false);
+
+void check_attention(const char* op, const AttentionSettings& settings, const Tensor& x_src) {
+  const PatternTensors A = unpack(op, settings.pattern, settings.shape, /*t=*/false);
   TORCH_CHECK_VALUE(x_src.dim() == 3, op, ": x_src must be (n_src, H, d), not ", shape_text(x_src));
   check_dense(op, "x_src", x_src, A, A.cols, "columns");
-  TORCH_CHECK_VALUE(how.dropout >= 0 && how.dropout <= 1, op, ": dropout must be in [0, 1], not ", how.dropout);
-  TORCH_CHECK_VALUE(how.dropout == 0 || how.seed, op, ": dropout needs a seed");
-  if (!how.seed) return;
-  TORCH_CHECK_VALUE(how.seed->dim() == 0 && (how.seed->is_cpu() || how.seed->is_meta()), op,
+  TORCH_CHECK_VALUE(settings.dropout >= 0 && settings.dropout <= 1, op, ": dropout must be in [0, 1], not ",
+                    settings.dropout);
+  TORCH_CHECK_VALUE(settings.dropout == 0 || settings.seed, op, ": dropout needs a seed");
+  if (!settings.seed) return;
+  TORCH_CHECK_VALUE(settings.seed->dim() == 0 && (settings.seed->is_cpu() || settings.seed->is_meta()), op,
                     ": the seed must be a 0-dim tensor on the host");
-  TORCH_CHECK_TYPE(how.seed->scalar_type() == at::kLong, op, ": the seed must be int64, not ", how.seed->scalar_type());
+  TORCH_CHECK_TYPE(settings.seed->scalar_type() == at::kLong, op, ": the seed must be int64, not ",
+                   settings.seed->scalar_type());
 }
 
-void check_beside(const char* op, const char* name, const Tensor& t, const Tensor& x_src,
-                  const std::vector<SymInt>& size, const char* wanted) {
-  check_same_dtype(op, name, t, "x_src", x_src);
-  TORCH_CHECK_VALUE(t.device() == x_src.device(), op, ": ", name, " is on ", t.device(), " but x_src is on ",
+void check_input(const char* op, const char* name, const Tensor& input, const Tensor& x_src,
+                 const std::vector<SymInt>& size, const char* wanted) {
+  check_same_dtype(op, name, input, "x_src", x_src);
+  TORCH_CHECK_VALUE(input.device() == x_src.device(), op, ": ", name, " is on ", input.device(), " but x_src is on ",
                     x_src.device());
-  TORCH_CHECK_VALUE(t.sym_sizes() == SymIntArrayRef(size), op, ": ", name, " must be ", wanted, " = ",
-                    SymIntArrayRef(size), ", not ", shape_text(t));
+  TORCH_CHECK_VALUE(input.sym_sizes() == SymIntArrayRef(size), op, ": ", name, " must be ", wanted, " = ",
+                    SymIntArrayRef(size), ", not ", shape_text(input));
 }
 
 Tensor ops::head_scores(const Tensor& X, const Tensor& a) {

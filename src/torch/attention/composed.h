@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graph attention in public ops: second derivatives and forward mode of the fused kernels, and attention whose weights
-// are wanted. With scores e (nnz, H), dropout m and Z = (m ∘ s) X:
+// Graph attention written in public ops. The fused kernels take their second derivatives and forward mode from here,
+// and attention that must also return its weights is computed by it. Let e (nnz, H) be the scores of the edges, X the
+// features of the sources and m the mask of the dropout. Then
 //
-//   s = row_softmax(e),   J v = s ∘ (v − mean v),   mean v = rowsum(s ∘ v) at each entry of the row
+//   s = row_softmax(e),   Z = (m ∘ s) X
 //
-// J is the Jacobian of the softmax, symmetric. With P = G Xᵀ on the pattern: de = J(m ∘ P). For a second gradient, let
-// the inputs move by u, so that e moves by é and X by U, and Q = G Uᵀ on the pattern; the loss moves by
+// The Jacobian J of the softmax is symmetric: J v = s ∘ (v − mean v), where mean v = rowsum(s ∘ v), repeated at each
+// entry of its row. Let the inputs have tangents, so that e has the tangent ė and X has Ẋ. Then Z has the tangent
 //
-//   q = ⟨Ź, G⟩ = Σ m ∘ (J é ∘ P + s ∘ Q),   and   de q = J c,   c = m P ∘ (é − mean é) − é ∘ mean(m P) + m Q
+//   Ż = (m ∘ J ė) X + (m ∘ s) Ẋ
 //
-// while é itself has the gradient J(m ∘ P) = de.
+// A Hessian-vector product is the gradient of q = ⟨Ż, G⟩. With P = G Xᵀ and Q = G Ẋᵀ on the pattern:
+//
+//   q = Σ m ∘ (J ė ∘ P + s ∘ Q)
+//   ∂q/∂e = J c,   c = m P ∘ (ė − mean ė) − ė ∘ mean(m P) + m Q
+//   ∂q/∂ė = J(m ∘ P),   ∂q/∂X = (m ∘ J ė)ᵀ G
 #pragma once
 #include <ATen/ATen.h>
 #include <gossamer/products.h>
@@ -22,8 +27,8 @@
 
 namespace gossamer {
 
-// What all forms of attention are given besides their tensors.
-struct Attention {
+// The arguments of an attention op besides its differentiable inputs.
+struct AttentionSettings {
   std::vector<Tensor> pattern;
   std::vector<SymInt> shape;
   double slope, dropout;
@@ -35,40 +40,53 @@ struct Attention {
   }
 };
 
+// The softmax of the scores with its dropout, and what its derivatives are made of.
 struct EdgeSoftmax {
-  const Attention& how;
-  Tensor s, m;  // m is undefined without dropout
+  const AttentionSettings& settings;
+  Tensor s, m;  // m is undefined without dropout.
 
-  EdgeSoftmax(const Attention& given, const Tensor& e) : how(given), s(ops::row_softmax(how.pattern, e, how.shape)) {
-    if (how.dropout > 0) m = ops::dropout_mask(how.pattern[1], e.sym_size(1), how.dropout, *how.seed, e.scalar_type());
+  EdgeSoftmax(const AttentionSettings& with, const Tensor& e)
+      : settings(with), s(ops::row_softmax(settings.pattern, e, settings.shape)) {
+    if (settings.dropout > 0)
+      m = ops::dropout_mask(settings.pattern[1], e.sym_size(1), settings.dropout, *settings.seed, e.scalar_type());
   }
 
-  Tensor dropped(const Tensor& v) const { return m.defined() ? m * v : v; }
-  Tensor weights() const { return dropped(s); }
+  Tensor masked(const Tensor& v) const { return m.defined() ? m * v : v; }  // m ∘ v
+  Tensor weights() const { return masked(s); }
   Tensor mean(const Tensor& v) const {
-    return ops::spread(how.pattern, ops::row_sum(how.pattern, s * v, how.shape), how.shape, /*cols=*/false);
+    return ops::spread(settings.pattern, ops::row_sum(settings.pattern, s * v, settings.shape), settings.shape,
+                       /*cols=*/false);
   }
-  Tensor jacobian_times(const Tensor& v) const { return s * (v - mean(v)); }
-  Tensor dots(const Tensor& G, const Tensor& X) const { return dropped(ops::sddmm(how.pattern, G, X, how.shape)); }
-  Tensor times(const Tensor& w, const Tensor& X, bool t) const { return ops::spmm(how.pattern, w, X, how.shape, t); }
+  Tensor jacobian_times(const Tensor& v) const { return s * (v - mean(v)); }  // J v
+  Tensor masked_dots(const Tensor& G, const Tensor& X) const {                // m ∘ (G Xᵀ)
+    return masked(ops::sddmm(settings.pattern, G, X, settings.shape));
+  }
+  // W X, or Wᵀ X if t, for the matrix W with these values on the pattern.
+  Tensor product(const Tensor& values, const Tensor& X, bool t) const {
+    return ops::spmm(settings.pattern, values, X, settings.shape, t);
+  }
 
-  // Ź, the tangent of Z.
-  Tensor moved(const Tensor& e_moved, const Tensor& X, const Tensor& U) const {
-    return times(dropped(jacobian_times(e_moved)), X, false) + times(weights(), U, false);
+  // Ż.
+  Tensor jvp(const Tensor& e_tangent, const Tensor& X, const Tensor& X_tangent) const {
+    return product(masked(jacobian_times(e_tangent)), X, false) + product(weights(), X_tangent, false);
   }
-  // de q.
-  Tensor second(const Tensor& e_moved, const Tensor& G, const Tensor& X, const Tensor& U) const {
-    const Tensor mP = dots(G, X);
-    return jacobian_times(mP * (e_moved - mean(e_moved)) - e_moved * mean(mP) + dots(G, U));
+  // ∂q/∂e.
+  Tensor hvp_of_scores(const Tensor& e_tangent, const Tensor& G, const Tensor& X, const Tensor& X_tangent) const {
+    const Tensor mP = masked_dots(G, X);
+    return jacobian_times(mP * (e_tangent - mean(e_tangent)) - e_tangent * mean(mP) + masked_dots(G, X_tangent));
+  }
+  // ∂q/∂X.
+  Tensor hvp_of_features(const Tensor& e_tangent, const Tensor& G) const {
+    return product(masked(jacobian_times(e_tangent)), G, true);
   }
 };
 
-// The derivatives of leaky_relu; it has no second one.
-inline Tensor slope_at(const Tensor& t, double slope) {
+// The derivative of leaky_relu at t, a constant on each side of zero.
+inline Tensor leaky_relu_slope(const Tensor& t, double slope) {
   return at::where(t > 0, at::ones_like(t), at::full_like(t, slope));
 }
 
-// Undefined tangents and gradients count as zeros.
+// Tangents and gradients that are undefined count as zeros.
 inline Tensor or_zeros(const Tensor& t, const Tensor& like) {
   return t.defined() ? t : at::zeros_like(like);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dropout from a counter-based generator, see gossamer/dropout.h: the mask of attention weights where it is wanted as a
-// tensor, and dropout of any tensor.
+// Two ops: `dropout_mask`, the factors by which dropout multiplies the weights of an attention, as a tensor, and
+// `dropout` of any tensor. Both take their numbers from the counter-based generator of kernels/dropout.h.
 #include <ATen/ATen.h>
 #include <gossamer/kernels/online_softmax.h>
 
@@ -12,7 +12,8 @@ namespace {
 
 Tensor mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype) {
   if (indices.is_meta()) return at::empty_symint({indices.sym_size(0), heads}, indices.options().dtype(dtype));
-  constexpr int64_t block = 16384, room = 16;  // numbers a thread takes at a time; at the end, for a whole register
+  constexpr int64_t block = 16384;  // A thread draws so many numbers at a time,
+  constexpr int64_t room = 16;      // and writes whole registers, the last one past the end.
   const int64_t n = indices.size(0) * heads.expect_int(), blocks = (n + block - 1) / block;
   const Dropout dropout(p, static_cast<uint64_t>(seed.item<int64_t>()));
   const at::ScalarType sums = dtype == at::kDouble ? at::kDouble : at::kFloat;
@@ -47,7 +48,7 @@ std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> s
   return at::randint(std::numeric_limits<int64_t>::max(), {}, integer);
 }
 
-// x m, m = 0 with probability p, else 1 / (1 - p).
+// x ∘ m, where m is 0 with probability p, else 1 / (1 - p).
 Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed) {
   TORCH_CHECK_VALUE(p >= 0 && p <= 1, "dropout: p must be in [0, 1], not ", p);
   TORCH_CHECK_TYPE(x.is_floating_point(), "dropout: x must be floating point, not ", x.scalar_type());

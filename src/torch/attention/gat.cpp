@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graph attention, see gossamer/gat.h. Here the checks, the dispatcher and the composed form:
+// Graph attention, see kernels/gat.h. Here are the ops, their checks, and the composed form:
 //
 //   t = alpha_dst[i] + alpha_src[j] [+ alpha_edge],  e = leaky_relu(t),  Z = (m ∘ row_softmax(e)) x_src
 //
-// With k = slope(t), constant wherever it has a derivative: é = k ∘ ṫ, and a gradient of e gives that of t by k.
+// Let k be the derivative of leaky_relu at t. It is constant wherever there is one, so ė = k ∘ ṫ, and a gradient of e
+// becomes one of t by the factor k.
 #include <gossamer/kernels/gat.h>
 
 #include "attention/attention.h"
@@ -11,105 +12,118 @@
 namespace gossamer {
 namespace {
 
-// The inputs, as a list: x_src, alpha_src, alpha_dst, alpha_edge (undefined if there is none).
-enum { X, SRC, DST, EDGE };
+constexpr const char* op_name = "gat_attention";
 
+struct Inputs {
+  Tensor x_src, alpha_src, alpha_dst, alpha_edge;  // alpha_edge is undefined if there is none.
+};
+
+// See composed.h for the formulas.
 struct Composed {
-  const Attention& how;
-  variable_list in;
-  Tensor t = on_edges(in);
-  EdgeSoftmax softmax{how, at::leaky_relu(t, how.slope)};
+  const AttentionSettings& settings;
+  Inputs inputs;
+  Tensor t = on_edges(inputs);
+  EdgeSoftmax softmax{settings, at::leaky_relu(t, settings.slope)};
 
-  // The sum of the three alphas at each entry; undefined ones count as zeros, as in a list of tangents.
-  Tensor on_edges(const variable_list& alpha) const {
-    const Tensor ends = ops::spread(how.pattern, or_zeros(alpha[DST], in[DST]), how.shape, /*cols=*/false) +
-                        ops::spread(how.pattern, or_zeros(alpha[SRC], in[SRC]), how.shape, /*cols=*/true);
-    return alpha[EDGE].defined() ? ends + alpha[EDGE] : ends;
+  // The sum of the alphas at each entry of the pattern. Tangents may be undefined, which counts as zero.
+  Tensor on_edges(const Inputs& from) const {
+    const auto spread = [&](const Tensor& alpha, bool cols) {
+      return ops::spread(settings.pattern, alpha, settings.shape, cols);
+    };
+    const Tensor ends = spread(or_zeros(from.alpha_dst, inputs.alpha_dst), /*cols=*/false) +
+                        spread(or_zeros(from.alpha_src, inputs.alpha_src), /*cols=*/true);
+    return from.alpha_edge.defined() ? ends + from.alpha_edge : ends;
   }
-  Tensor Z() const { return softmax.times(softmax.weights(), in[X], false); }
-  Tensor moved(const variable_list& u) const {
-    return softmax.moved(slope_at(t, how.slope) * on_edges(u), in[X], or_zeros(u[X], in[X]));
+  Tensor k() const { return leaky_relu_slope(t, settings.slope); }
+  Tensor Z() const { return softmax.product(softmax.weights(), inputs.x_src, /*t=*/false); }
+  // The tangent of Z.
+  Tensor jvp(const Inputs& tangents) const {
+    return softmax.jvp(k() * on_edges(tangents), inputs.x_src, or_zeros(tangents.x_src, inputs.x_src));
   }
-  // The gradients of the inputs from those of x_src and of the scores.
-  variable_list pull(const Tensor& dX, const Tensor& de) const {
-    const Tensor dt = slope_at(t, how.slope) * de;
-    return {dX, ops::sum(how.pattern, dt, how.shape, 0), ops::row_sum(how.pattern, dt, how.shape),
-            in[EDGE].defined() ? dt : Tensor()};
+  // The gradients of the inputs from that of x_src and that of the scores.
+  Inputs to_inputs(const Tensor& dx_src, const Tensor& de) const {
+    const Tensor dt = k() * de;
+    return {dx_src, ops::sum(settings.pattern, dt, settings.shape, 0),
+            ops::row_sum(settings.pattern, dt, settings.shape), inputs.alpha_edge.defined() ? dt : Tensor()};
   }
-  // The gradients of ⟨Ź, G⟩, Ź being the tangent of Z when the inputs move by u: one a Hessian-vector product.
-  variable_list second(const Tensor& G, const variable_list& u) const {
-    const Tensor e_moved = slope_at(t, how.slope) * on_edges(u);
-    const Tensor dX = softmax.times(softmax.dropped(softmax.jacobian_times(e_moved)), G, true);
-    return pull(dX, softmax.second(e_moved, G, in[X], or_zeros(u[X], in[X])));
+  // The Hessian of ⟨Z, G⟩ times the tangents.
+  Inputs hvp(const Tensor& G, const Inputs& tangents) const {
+    const Tensor e_tangent = k() * on_edges(tangents);
+    const Tensor dx_src = softmax.hvp_of_features(e_tangent, G);
+    const Tensor x_tangent = or_zeros(tangents.x_src, inputs.x_src);
+    return to_inputs(dx_src, softmax.hvp_of_scores(e_tangent, G, inputs.x_src, x_tangent));
   }
 };
 
-void check(const Attention& how, const variable_list& in) {
-  check_attention("gat_attention", how, in[X]);
-  const SymInt H = in[X].sym_size(1);
-  check_beside("gat_attention", "alpha_src", in[SRC], in[X], {how.shape[1], H}, "(n_src, H)");
-  check_beside("gat_attention", "alpha_dst", in[DST], in[X], {how.shape[0], H}, "(n_dst, H)");
-  if (in[EDGE].defined())
-    check_beside("gat_attention", "alpha_edge", in[EDGE], in[X], {how.pattern[1].sym_size(0), H}, "(nnz, H)");
+void check(const AttentionSettings& settings, const Inputs& inputs) {
+  check_attention(op_name, settings, inputs.x_src);
+  const SymInt H = inputs.x_src.sym_size(1), edges = settings.pattern[1].sym_size(0);
+  check_input(op_name, "alpha_src", inputs.alpha_src, inputs.x_src, {settings.shape[1], H}, "(n_src, H)");
+  check_input(op_name, "alpha_dst", inputs.alpha_dst, inputs.x_src, {settings.shape[0], H}, "(n_dst, H)");
+  if (inputs.alpha_edge.defined())
+    check_input(op_name, "alpha_edge", inputs.alpha_edge, inputs.x_src, {edges, H}, "(nnz, H)");
 }
 
 template <class T, class I>
-kernels::Gat<T, I> view(const Attention& how, const PatternTensors& A, const variable_list& in) {
+kernels::Gat<T, I> view(const AttentionSettings& settings, const PatternTensors& A, const Inputs& inputs) {
   return {A.view<I>(),
-          in[X].size(1),
-          in[X].size(2),
-          ptr<T>(in[X]),
-          ptr<T>(in[SRC]),
-          ptr<T>(in[DST]),
-          in[EDGE].defined() ? ptr<T>(in[EDGE]) : nullptr,
-          static_cast<Sum<T>>(how.slope),
-          how.host_dropout()};
+          inputs.x_src.size(1),
+          inputs.x_src.size(2),
+          ptr<T>(inputs.x_src),
+          ptr<T>(inputs.alpha_src),
+          ptr<T>(inputs.alpha_dst),
+          inputs.alpha_edge.defined() ? ptr<T>(inputs.alpha_edge) : nullptr,
+          static_cast<Sum<T>>(settings.slope),
+          settings.host_dropout()};
 }
 
-Pair forward(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,
-             const Optional& alpha_edge, SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  const Attention how{pattern.vec(), shape.vec(), slope, dropout, seed};
-  const variable_list given = {x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)};
-  check(how, given);
-  const PatternTensors A = unpack("gat_attention", pattern, shape, /*t=*/false);
+AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,
+                         const Optional& alpha_edge, SymIntArrayRef shape, double slope, double dropout,
+                         const Optional& seed) {
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
+  const Inputs inputs{x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)};
+  check(settings, inputs);
+  const PatternTensors A = unpack(op_name, pattern, shape, /*t=*/false);
   const SymInt H = x_src.sym_size(1);
   const Tensor Z = at::empty_symint({shape[0], H, x_src.sym_size(2)}, x_src.options());
   const Tensor lse = at::empty_symint({shape[0], H}, x_src.options().dtype(sum_type(x_src)));
-  launch("gat_attention", x_src, A.indptr, [&]<class T, class I>(auto exec) {
-    const variable_list in = contiguous(given);
-    kernels::gat(exec, view<T, I>(how, A, in), mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
+  launch(op_name, x_src, A.indptr, [&]<class T, class I>(auto exec) {
+    const Inputs compact = contiguous_inputs(inputs);
+    kernels::gat(exec, view<T, I>(settings, A, compact), mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
   });
   return {Z, lse};
 }
 
-Four backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& alpha_src,
-              const Tensor& alpha_dst, const Optional& alpha_edge, const Tensor& Z, const Tensor& lse,
-              SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  const Attention how{pattern.vec(), shape.vec(), slope, dropout, seed};
-  const variable_list given = {x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)};
-  check(how, given);
+AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& alpha_src,
+                            const Tensor& alpha_dst, const Optional& alpha_edge, const Tensor& Z, const Tensor& lse,
+                            SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
+  const Inputs inputs{x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)};
+  check(settings, inputs);
   const Tensor no_edges = at::empty_symint({0, x_src.sym_size(1)}, x_src.options());
-  const Tensor dX = empty_for(x_src), d_src = empty_for(alpha_src), d_dst = empty_for(alpha_dst),
+  const Tensor dx_src = empty_for(x_src), d_src = empty_for(alpha_src), d_dst = empty_for(alpha_dst),
                d_edge = alpha_edge ? empty_for(*alpha_edge) : no_edges;
-  if (x_src.is_meta()) return {dX, d_src, d_dst, d_edge};
-  const PatternTensors A = unpack("gat_attention", pattern, shape, false),
-                       At = unpack("gat_attention", pattern, shape, true);
-  const variable_list in = contiguous(given), from = contiguous({G, Z, lse});
+  if (x_src.is_meta()) return {dx_src, d_src, d_dst, d_edge};
+  const PatternTensors A = unpack(op_name, pattern, shape, /*t=*/false),
+                       At = unpack(op_name, pattern, shape, /*t=*/true);
+  const Inputs compact = contiguous_inputs(inputs);
+  const Tensor G_ = G.contiguous(), Z_ = Z.contiguous(), lse_ = lse.contiguous();
   const int64_t edges = A.indices.size(0), scratch_rows = G.is_cuda() ? 2 * edges : edges + 3 * G.size(0);
-  const Tensor scratch = at::empty({scratch_rows, in[X].size(1)}, lse.options());
-  launch("gat_attention", x_src, A.indptr, [&]<class T, class I>(auto exec) {
-    kernels::gat_backward(exec, view<T, I>(how, A, in), At.view<I>(), ptr<I>(At.perm), ptr<T>(from[0]), ptr<T>(from[1]),
-                          ptr<Sum<T>>(from[2]), mutable_ptr<Sum<T>>(scratch),
-                          kernels::GatGradients<T>{mutable_ptr<T>(dX), mutable_ptr<T>(d_src), mutable_ptr<T>(d_dst),
-                                                   alpha_edge ? mutable_ptr<T>(d_edge) : nullptr});
+  const Tensor scratch = at::empty({scratch_rows, x_src.size(1)}, lse.options());
+  launch(op_name, x_src, A.indptr, [&]<class T, class I>(auto exec) {
+    const kernels::GatGradients<T> gradients{mutable_ptr<T>(dx_src), mutable_ptr<T>(d_src), mutable_ptr<T>(d_dst),
+                                             alpha_edge ? mutable_ptr<T>(d_edge) : nullptr};
+    kernels::gat_backward(exec, view<T, I>(settings, A, compact), At.view<I>(), ptr<I>(At.perm), ptr<T>(G_), ptr<T>(Z_),
+                          ptr<Sum<T>>(lse_), mutable_ptr<Sum<T>>(scratch), gradients);
   });
-  return {dX, d_src, d_dst, d_edge};
+  return {dx_src, d_src, d_dst, d_edge};
 }
 
-struct Kind {
+struct Gat {
   static constexpr const char* name = "gat";
+  using Inputs = gossamer::Inputs;
   using Composed = gossamer::Composed;
-  static constexpr auto op = ops::gat;
+  static constexpr auto forward = ops::gat;
   static constexpr auto backward = ops::gat_backward;
   static constexpr auto check = gossamer::check;
 };
@@ -118,30 +132,31 @@ const Op<decltype(ops::gat)> forward_op{{
     .schema = "gat(Tensor[] pattern, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? alpha_edge, "
               "SymInt[] shape, float slope, float dropout, Tensor? seed) -> (Tensor Z, Tensor lse)",
     .forward = forward,
-    .autograd = attention_autograd<Kind>,
-    .batched = attention_batched<Kind>,
+    .autograd = attention_autograd<Gat>,
+    .batched = attention_batched<Gat>,
     .autocast = true,
 }};
 const Op<decltype(ops::gat_backward)> backward_op{{
-    .schema = "gat_backward(Tensor[] pattern, Tensor G, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? "
-              "alpha_edge, "
-              "Tensor Z, Tensor lse, SymInt[] shape, float slope, float dropout, Tensor? seed) -> "
+    .schema = "gat_backward(Tensor[] pattern, Tensor G, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, "
+              "Tensor? alpha_edge, Tensor Z, Tensor lse, SymInt[] shape, float slope, float dropout, Tensor? seed) -> "
               "(Tensor dx_src, Tensor dalpha_src, Tensor dalpha_dst, Tensor dalpha_edge)",
     .forward = backward,
-    .autograd = attention_backward_autograd<Kind>,
-    .batched = attention_backward_batched<Kind>,
+    .autograd = attention_backward_autograd<Gat>,
+    .batched = attention_backward_batched<Gat>,
 }};
 
 }  // namespace
 
-Pair ops::gat(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,
-              const Optional& alpha_edge, SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
+AttentionOutputs ops::gat(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,
+                          const Optional& alpha_edge, SymIntArrayRef shape, double slope, double dropout,
+                          const Optional& seed) {
   return forward_op(pattern, x_src, alpha_src, alpha_dst, alpha_edge, shape, slope, dropout, seed);
 }
 
-Four ops::gat_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& alpha_src,
-                       const Tensor& alpha_dst, const Optional& alpha_edge, const Tensor& Z, const Tensor& lse,
-                       SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
+AttentionGradients ops::gat_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& alpha_src,
+                                     const Tensor& alpha_dst, const Optional& alpha_edge, const Tensor& Z,
+                                     const Tensor& lse, SymIntArrayRef shape, double slope, double dropout,
+                                     const Optional& seed) {
   return backward_op(pattern, G, x_src, alpha_src, alpha_dst, alpha_edge, Z, lse, shape, slope, dropout, seed);
 }
 
@@ -150,20 +165,21 @@ static const Composites composites =
         .def(
             "gat_attention(Tensor[] pattern, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? alpha_edge, "
             "SymInt[] shape, float slope, float dropout, int? seed) -> Tensor",
-            attention_alone<Kind>)
+            attention_op<Gat>)
         .def(
             "gat_with_weights(Tensor[] pattern, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? alpha_edge, "
             "SymInt[] shape, float slope, float dropout, int? seed) -> (Tensor Z, Tensor weights)",
-            attention_with_weights<Kind>);
+            attention_with_weights_op<Gat>);
 
 Tensor gat_attention(const Pattern& pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,
                      const Optional& alpha_edge, const AttentionOptions& options) {
-  return attention_on<Kind>(pattern, x_src, alpha_src, alpha_dst, alpha_edge, options);
+  return attention<Gat>(pattern, {x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)}, options);
 }
 
-Pair gat_with_weights(const Pattern& pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,
-                      const Optional& alpha_edge, const AttentionOptions& options) {
-  return attention_and_weights_on<Kind>(pattern, x_src, alpha_src, alpha_dst, alpha_edge, options);
+AttentionOutputs gat_with_weights(const Pattern& pattern, const Tensor& x_src, const Tensor& alpha_src,
+                                  const Tensor& alpha_dst, const Optional& alpha_edge,
+                                  const AttentionOptions& options) {
+  return attention_with_weights<Gat>(pattern, {x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)}, options);
 }
 
 }  // namespace gossamer
