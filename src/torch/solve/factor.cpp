@@ -1,54 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solve/factor.h"
 
-#include <ATen/ops/from_blob.h>
-
+#include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 #include "solve/solve.h"
 
 namespace gossamer {
 namespace {
 
-// Objects under numbers that are never used twice.
-template <class T>
-class Registry {
- public:
-  static Registry& instance() {
-    static auto* registry = new Registry;  // never destroyed: handles may outlive the end of main
-    return *registry;
-  }
-  at::Tensor keep(std::vector<std::shared_ptr<const T>> objects, at::IntArrayRef size) {
-    const std::lock_guard lock(mutex_);
-    auto* numbers = new std::vector<int64_t>(std::max<size_t>(objects.size(), 1));
-    for (size_t k = 0; k < objects.size(); ++k) objects_[(*numbers)[k] = next_++] = std::move(objects[k]);
-    return at::from_blob(
-        numbers->data(), size, [this, numbers](void*) { drop(numbers); }, at::TensorOptions().dtype(at::kLong));
-  }
-  std::shared_ptr<const T> at(int64_t number) {
-    const std::lock_guard lock(mutex_);
-    const auto found = objects_.find(number);
-    TORCH_CHECK(found != objects_.end(), "factor_solve: this factor is gone; keep the tensor that factorize returned");
-    return found->second;
-  }
-
- private:
-  void drop(std::vector<int64_t>* numbers) {
-    std::vector<std::shared_ptr<const T>> dropped;  // freed after the lock
-    const std::lock_guard lock(mutex_);
-    for (const int64_t number : *numbers)
-      if (const auto found = objects_.find(number); found != objects_.end()) {
-        dropped.push_back(std::move(found->second));
-        objects_.erase(found);
-      }
-    delete numbers;
-  }
-  std::mutex mutex_;
-  std::unordered_map<int64_t, std::shared_ptr<const T>> objects_;
-  int64_t next_ = 1;
-};
-
+// The power of two that brings a number of this size between 1/2 and 1.
 double power_of_two(double size) {
   int exponent = 0;
   std::frexp(size, &exponent);
@@ -57,10 +18,10 @@ double power_of_two(double size) {
 
 }  // namespace
 
-Kind kind_named(const std::string& name) {
+FactorKind kind_named(const std::string& name) {
   TORCH_CHECK_VALUE(name == "auto" || name == "lu" || name == "cholesky",
                     "factorize: kind must be \"auto\", \"lu\" or \"cholesky\", not \"", name, "\"");
-  return name == "auto" ? Kind::automatic : name == "lu" ? Kind::lu : Kind::cholesky;
+  return name == "auto" ? FactorKind::automatic : name == "lu" ? FactorKind::lu : FactorKind::cholesky;
 }
 
 std::vector<double> PatternAnalysis::by_columns(const double* values, int64_t step) const {
@@ -77,19 +38,19 @@ bool PatternAnalysis::symmetric(const std::vector<double>& by_columns) const {
   return true;
 }
 
-const Analysis& PatternAnalysis::analysis(const Engine& engine, Kind kind) const {
+const Analysis& PatternAnalysis::analysis(const Engine& engine, FactorKind kind) const {
   const std::lock_guard lock(mutex_);
   auto& found = analyses_[{&engine, kind}];
   if (!found) {
     const std::vector<double> ones(rows_.size(), 1.0);
-    const auto analyze = kind == Kind::lu ? engine.lu : engine.cholesky;
+    const auto analyze = kind == FactorKind::lu ? engine.lu : engine.cholesky;
     found = analyze(with_values(ones.data()));
   }
   return *found;
 }
 
-double PatternAnalysis::multiplications(Kind kind) const {
-  if (kind == Kind::cholesky) return analysis(eigen, kind).multiplications();
+double PatternAnalysis::multiplications(FactorKind kind) const {
+  if (kind == FactorKind::cholesky) return analysis(eigen, kind).multiplications();
   const std::lock_guard lock(mutex_);
   if (lu_multiplications_ < 0) {
     const std::vector<double> ones(rows_.size(), 1.0);
@@ -98,19 +59,19 @@ double PatternAnalysis::multiplications(Kind kind) const {
   return lu_multiplications_;
 }
 
-Factored PatternAnalysis::factorize(Kind kind, const std::string& wanted, const SquareColumns& A,
-                                    std::string& by) const {
+Factored PatternAnalysis::factorize(FactorKind kind, const std::string& engine, const SquareColumns& A,
+                                    std::string& made_by) const {
   Factored result;
-  for (const Engine* engine :
-       engines_for(kind, wanted, [&] { return multiplications(kind) / static_cast<double>(n_); })) {
-    by = engine->name;
-    result = analysis(*engine, kind).factorize(A);
+  for (const Engine* candidate :
+       engines_for(kind, engine, [&] { return multiplications(kind) / static_cast<double>(n_); })) {
+    made_by = candidate->name;
+    result = analysis(*candidate, kind).factorize(A);
     if (result.factor || result.column >= 0) break;
   }
   return result;
 }
 
-MatrixFactor::MatrixFactor(const PatternAnalysis& pattern, std::vector<double> values, Kind kind,
+ScaledFactor::ScaledFactor(const PatternAnalysis& pattern, std::vector<double> values, FactorKind kind,
                            const std::string& engine)
     : row_scale_(pattern.n(), 0.0), column_scale_(pattern.n(), 0.0) {
   const SquareColumns A = pattern.with_values(values.data());
@@ -118,20 +79,20 @@ MatrixFactor::MatrixFactor(const PatternAnalysis& pattern, std::vector<double> v
     TORCH_CHECK_VALUE(std::isfinite(values[q]), "factorize: the matrix has an entry that is not finite in row ",
                       A.rows[q]);
   bool symmetric = pattern.symmetric(values);
-  TORCH_CHECK_VALUE(symmetric || kind != Kind::cholesky, "factorize: kind \"cholesky\" wants a symmetric matrix");
-  for (int j = 0; j < A.n && symmetric && kind != Kind::lu; ++j) {
+  TORCH_CHECK_VALUE(symmetric || kind != FactorKind::cholesky, "factorize: kind \"cholesky\" wants a symmetric matrix");
+  for (int j = 0; j < A.n && symmetric && kind != FactorKind::lu; ++j) {
     const int* end = A.rows + A.ptr[j + 1];
     const int* diagonal = std::lower_bound(A.rows + A.ptr[j], end, j);
     symmetric = diagonal != end && *diagonal == j && values[diagonal - A.rows] > 0;
-    TORCH_CHECK_VALUE(symmetric || kind != Kind::cholesky,
+    TORCH_CHECK_VALUE(symmetric || kind != FactorKind::cholesky,
                       "factorize: the matrix is not positive definite: the diagonal of column ", j, " is not positive");
   }
   const std::vector<double> unscaled = values;
-  scale(pattern, values, symmetric && kind != Kind::lu);
-  if (kind != Kind::lu && symmetric) {
-    Factored result = pattern.factorize(Kind::cholesky, engine, A, engine_);
+  scale(pattern, values, symmetric && kind != FactorKind::lu);
+  if (kind != FactorKind::lu && symmetric) {
+    Factored result = pattern.factorize(FactorKind::cholesky, engine, A, engine_);
     factor_ = std::move(result.factor);
-    TORCH_CHECK_VALUE(factor_ || kind != Kind::cholesky,
+    TORCH_CHECK_VALUE(factor_ || kind != FactorKind::cholesky,
                       "factorize: the matrix is not positive definite: the pivot of column ", result.column,
                       " is not positive");
     if (!factor_) {
@@ -140,7 +101,7 @@ MatrixFactor::MatrixFactor(const PatternAnalysis& pattern, std::vector<double> v
     }
   }
   if (!factor_) {
-    Factored result = pattern.factorize(Kind::lu, engine, pattern.with_values(values.data()), engine_);
+    Factored result = pattern.factorize(FactorKind::lu, engine, pattern.with_values(values.data()), engine_);
     if (!result.factor) throw_singular("factorize", "no pivot for column ", result.column);
     factor_ = std::move(result.factor);
   }
@@ -149,7 +110,7 @@ MatrixFactor::MatrixFactor(const PatternAnalysis& pattern, std::vector<double> v
 }
 
 // R A C in place, and the norms of A.
-void MatrixFactor::scale(const PatternAnalysis& pattern, std::vector<double>& values, bool symmetric) {
+void ScaledFactor::scale(const PatternAnalysis& pattern, std::vector<double>& values, bool symmetric) {
   const SquareColumns A = pattern.with_values(values.data());
   const int n = A.n;
   std::vector<double> row_size(n, 0.0), row_sum(n, 0.0);
@@ -178,7 +139,7 @@ void MatrixFactor::scale(const PatternAnalysis& pattern, std::vector<double>& va
   }
 }
 
-void MatrixFactor::solve(double* x, int64_t columns, bool t) const {
+void ScaledFactor::solve(double* x, int64_t columns, bool t) const {
   const int64_t size = n();
   const auto &before = t ? column_scale_ : row_scale_, &after = t ? row_scale_ : column_scale_;
   for (int64_t c = 0; c < columns; ++c)
@@ -188,27 +149,10 @@ void MatrixFactor::solve(double* x, int64_t columns, bool t) const {
     for (int64_t i = 0; i < size; ++i) x[c * size + i] *= after[i];
 }
 
-double MatrixFactor::log_abs_det() const {
+double ScaledFactor::log_abs_det() const {
   double sum = 0;
   for (int64_t k = 0; k < n(); ++k) sum += std::log(factor_->pivot(k) / row_scale_[k] / column_scale_[k]);
   return sum;
-}
-
-at::Tensor handle_of(std::vector<std::shared_ptr<const PatternAnalysis>> objects, at::IntArrayRef size) {
-  return Registry<PatternAnalysis>::instance().keep(std::move(objects), size);
-}
-at::Tensor handle_of(std::vector<std::shared_ptr<const MatrixFactor>> objects, at::IntArrayRef size) {
-  return Registry<MatrixFactor>::instance().keep(std::move(objects), size);
-}
-std::shared_ptr<const PatternAnalysis> analysis_at(const at::Tensor& handle) {
-  return Registry<PatternAnalysis>::instance().at(handle.item<int64_t>());
-}
-std::vector<std::shared_ptr<const MatrixFactor>> factors_at(const at::Tensor& handle) {
-  const at::Tensor numbers = handle.reshape(-1).contiguous();
-  std::vector<std::shared_ptr<const MatrixFactor>> found;
-  for (int64_t k = 0; k < numbers.numel(); ++k)
-    found.push_back(Registry<MatrixFactor>::instance().at(numbers.const_data_ptr<int64_t>()[k]));
-  return found;
 }
 
 }  // namespace gossamer

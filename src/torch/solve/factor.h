@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A factored matrix, and the analysis of its pattern. Through ops they travel as handles: int64 tensors of numbers
-// under which a registry keeps the objects, until the storage of the handle is freed. A number whose object is gone is
-// an error, never a wild pointer.
+// Classes: PatternAnalysis, what is known of a pattern before it is factored, and ScaledFactor, a factored matrix. The
+// ops that make them are in factorize.cpp; as handles (handles.h) they travel from op to op.
 #pragma once
-#include <ATen/core/Tensor.h>
-
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,7 +13,7 @@
 
 namespace gossamer {
 
-Kind kind_named(const std::string& name);
+FactorKind kind_named(const std::string& name);  // "auto", "lu" or "cholesky"
 
 // A square pattern by columns, and what the engines found out about it, each when it is first asked for.
 class PatternAnalysis {
@@ -30,27 +28,29 @@ class PatternAnalysis {
     return {static_cast<int>(n_), ptr_.data(), rows_.data(), by_columns};
   }
   std::vector<double> by_columns(const double* values, int64_t step) const;
-  bool symmetric(const std::vector<double>& by_columns) const;  // pattern and values
-  // The factors of A by the engine that is wanted, or by the next one that can; `by` becomes its name.
-  Factored factorize(Kind kind, const std::string& wanted, const SquareColumns& A, std::string& by) const;
+  bool symmetric(const std::vector<double>& by_columns) const;  // both the pattern and the values
+  // The factors of A by the engine of this name ("auto": by the best one), or by the next one that can. `made_by`
+  // becomes the name of the one that did.
+  Factored factorize(FactorKind kind, const std::string& engine, const SquareColumns& A, std::string& made_by) const;
 
  private:
+  const Analysis& analysis(const Engine& engine, FactorKind kind) const;
+  double multiplications(FactorKind kind) const;
+
   int64_t n_;
   std::vector<int> ptr_, rows_;
   std::vector<int64_t> perm_;
   bool symmetric_;
-  const Analysis& analysis(const Engine& engine, Kind kind) const;
-  double multiplications(Kind kind) const;
-
   mutable std::recursive_mutex mutex_;
-  mutable std::map<std::pair<const Engine*, Kind>, std::unique_ptr<Analysis>> analyses_;
+  mutable std::map<std::pair<const Engine*, FactorKind>, std::unique_ptr<Analysis>> analyses_;
   mutable double lu_multiplications_ = -1;
 };
 
 // The factors of R A C, with R and C diagonal powers of two that bring all rows and columns to size 1.
-class MatrixFactor {
+class ScaledFactor {
  public:
-  MatrixFactor(const PatternAnalysis& pattern, std::vector<double> by_columns, Kind kind, const std::string& engine);
+  ScaledFactor(const PatternAnalysis& pattern, std::vector<double> by_columns, FactorKind kind,
+               const std::string& engine);
 
   int64_t n() const { return static_cast<int64_t>(row_scale_.size()); }
   double norm(bool t) const { return t ? norm_t_ : norm_; }  // ‖A‖∞ or ‖Aᵀ‖∞
@@ -64,13 +64,8 @@ class MatrixFactor {
 
   std::vector<double> row_scale_, column_scale_;
   double norm_ = 0, norm_t_ = 0;
-  std::unique_ptr<Factor> factor_;
+  std::unique_ptr<EngineFactor> factor_;
   std::string engine_;
 };
-
-at::Tensor handle_of(std::vector<std::shared_ptr<const PatternAnalysis>> objects, at::IntArrayRef size);
-at::Tensor handle_of(std::vector<std::shared_ptr<const MatrixFactor>> objects, at::IntArrayRef size);
-std::shared_ptr<const PatternAnalysis> analysis_at(const at::Tensor& handle);
-std::vector<std::shared_ptr<const MatrixFactor>> factors_at(const at::Tensor& handle);
 
 }  // namespace gossamer

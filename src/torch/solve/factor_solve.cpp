@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// x = A⁻¹ b, or A⁻ᵀ b if t, from factors that are computed once.
-// The derivative is that of every linear solve: linear_solve.h.
+// Op: `factor_solve`, x = A⁻¹ b, or A⁻ᵀ b if t, from a factor of A that is computed once. The derivative is that of
+// every linear solve: linear_solve.h.
 #include <ATen/ATen.h>
 
 #include "core/csr.h"
 #include "core/op.h"
 #include "solve/factor.h"
+#include "solve/handles.h"
 #include "solve/linear_solve.h"
 #include "solve/solve.h"
 
@@ -13,8 +14,10 @@ namespace gossamer {
 namespace {
 
 constexpr const char* op_name = "factor_solve";
-// X: (columns, n) in float64, solved in place. Refined while the residual is worth it; A is (pattern, values).
-void solve_refined(const MatrixFactor& factor, TensorList pattern, const Tensor& values, Tensor& X,
+
+// Solves A X = B in place of X, (columns, n) in float64, where A is (pattern, values). Up to three steps of iterative
+// refinement follow, until the backward error is `enough`.
+void solve_refined(const ScaledFactor& factor, TensorList pattern, const Tensor& values, Tensor& X,
                    SymIntArrayRef shape, bool t, double enough) {
   const Tensor B = X.clone();
   const int64_t columns = X.size(0);
@@ -24,7 +27,8 @@ void solve_refined(const MatrixFactor& factor, TensorList pattern, const Tensor&
     return r.abs().amax(1).div(size.clamp_min(std::numeric_limits<double>::min())).max().item<double>();
   };
   factor.solve(X.mutable_data_ptr<double>(), columns, t);
-  if (!B.isfinite().all().item<bool>()) return;  // NaN in, NaN out
+  if (!B.isfinite().all().item<bool>())
+    return;  // What is not finite in b is not finite in x, and has no error to be judged by.
   Tensor r = residual();
   double error = backward_error(r);
   for (int step = 0; step < 3 && error > enough; ++step) {
@@ -54,7 +58,7 @@ Tensor forward(const Tensor& factor, TensorList pattern, const Tensor& values, c
   const PatternTensors A = unpack(op_name, pattern, shape, t);
   check(A, factor, values, b);
   if (b.numel() == 0) return at::empty_symint(b.sym_sizes(), b.options());
-  const auto factors = factors_at(factor);
+  const auto factors = objects_of<ScaledFactor>(factor);
   const int64_t H = static_cast<int64_t>(factors.size()), n = b.size(0);
   const Tensor wide = values.to(at::kDouble).reshape({-1, H});
   const double enough = b.scalar_type() == at::kDouble ? 4e-16 : 1e-12;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The factors of a matrix, for factor_solve and factor_logdet. Not differentiated: those ops know what A is.
+// Ops: `analyze` a pattern, `factorize` the values on it, and `factor_engine`, which library did it. A factor has no
+// derivative of its own: factor_solve and factor_logdet, which use it, are given the matrix as well.
 #include <ATen/ATen.h>
 
 #include "core/batch.h"
@@ -7,12 +8,13 @@
 #include "core/host.h"
 #include "core/op.h"
 #include "solve/factor.h"
+#include "solve/handles.h"
 #include "solve/solve.h"
 
 namespace gossamer {
 namespace {
 
-// The pattern by columns, for the engines; what they find out about it later is kept there, too.
+// The pattern by columns, as the engines take it. What they find out about it later is kept in the same object.
 Tensor analyze(TensorList pattern, SymIntArrayRef shape) {
   check_square("factorize", shape);
   host_pattern("factorize", pattern[0], pattern[1], shape);
@@ -27,28 +29,28 @@ Tensor analyze(TensorList pattern, SymIntArrayRef shape) {
   const Tensor perm = T.perm.to(at::kLong).contiguous();
   std::vector<int64_t> from(perm.const_data_ptr<int64_t>(), perm.const_data_ptr<int64_t>() + perm.numel());
   const bool symmetric = at::equal(T.indptr, pattern[0]) && at::equal(T.indices, pattern[1]);
-  return handle_of({std::make_shared<const PatternAnalysis>(shape[0].expect_int(), integers(T.indptr),
-                                                            integers(T.indices), std::move(from), symmetric)},
-                   {});
+  const auto found = std::make_shared<const PatternAnalysis>(shape[0].expect_int(), integers(T.indptr),
+                                                             integers(T.indices), std::move(from), symmetric);
+  return handle_of<PatternAnalysis>({found}, {});
 }
 
 // One factor a head: the handle has the shape of values without its first dimension.
 Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind, c10::string_view engine) {
-  const Kind which = kind_named(std::string(kind));
+  const FactorKind which = kind_named(std::string(kind));
   TORCH_CHECK_TYPE(values.is_floating_point(), "factorize: values must be float32, float64, bfloat16 or float16, not ",
                    values.scalar_type());
-  const auto pattern = analysis_at(analysis);
+  const auto pattern = object_of<PatternAnalysis>(analysis);
   TORCH_CHECK_VALUE(values.dim() >= 1 && values.size(0) == pattern->nnz(), "factorize: values has shape ",
                     shape_text(values), " but the pattern has ", pattern->nnz(), " entries");
   const auto size = values.sizes().slice(1);
   const int64_t heads = c10::multiply_integers(size);
   const Tensor wide = values.to(at::kDouble).contiguous();
-  std::vector<std::shared_ptr<const MatrixFactor>> factors;
+  Objects<ScaledFactor> factors;
   for (int64_t h = 0; h < heads && pattern->n() > 0; ++h)
-    factors.push_back(std::make_shared<const MatrixFactor>(
+    factors.push_back(std::make_shared<const ScaledFactor>(
         *pattern, pattern->by_columns(wide.const_data_ptr<double>() + h, heads), which, std::string(engine)));
   if (pattern->n() == 0) factors.resize(heads);
-  return handle_of(std::move(factors), size);
+  return handle_of<ScaledFactor>(std::move(factors), size);
 }
 
 Tensor factorize_batched(const Tensor& analysis, const Tensor& values, c10::string_view kind, c10::string_view engine) {
@@ -58,11 +60,11 @@ Tensor factorize_batched(const Tensor& analysis, const Tensor& values, c10::stri
 
 // The engine that made the factor (of the first head).
 std::string engine_of(const Tensor& factor) {
-  const auto factors = factors_at(factor);
+  const auto factors = objects_of<ScaledFactor>(factor);
   return factors.empty() || !factors[0] ? "eigen" : factors[0]->engine();
 }
 
-// Handles live on the host, whatever the device of the matrix: their fakes are told so in python/gossamer/_fakes.py.
+// Handles live on the host, whatever the device of the matrix. Their fakes, in python/gossamer/_fakes.py, know that.
 const Op<decltype(ops::analyze)> analyze_op{{
     .schema = "analyze(Tensor[] pattern, SymInt[] shape) -> Tensor",
     .forward = analyze,

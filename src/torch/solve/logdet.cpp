@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// y = log|det A| from the factors of A, and Z = A⁻ᵀ on A's pattern, its gradient.
-//   dA = g Z        y' = Z · A'        dA = -(A⁻ᵀ Gᵀ A⁻ᵀ) on the pattern for a gradient G of Z; Z' is the same of A'
+// Ops: `factor_logdet`, y = log|det A| from a factor of A; `factor_inverse`, Z = A⁻ᵀ on A's pattern, which is the
+// gradient of y; and `factor_sign`, the sign of det A.
+//
+//   y:  dA = g Z                                y' = Z · A'
+//   Z:  dA = -(A⁻ᵀ Gᵀ A⁻ᵀ) on the pattern       Z' = -(A⁻ᵀ A'ᵀ A⁻ᵀ) on the pattern
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -11,6 +14,7 @@
 #include "core/differentiable.h"
 #include "core/op.h"
 #include "solve/factor.h"
+#include "solve/handles.h"
 #include "solve/solve.h"
 
 namespace gossamer {
@@ -30,7 +34,7 @@ void check(const char* op, const Tensor& factor, TensorList pattern, const Tenso
 // One number a factor, on the device and in the precision of the matrix. Without rows det A = 1.
 template <class Number>
 Tensor of_each(const Tensor& factor, const Tensor& values, const Number& number, double of_nothing) {
-  const auto factors = factors_at(factor);
+  const auto factors = objects_of<ScaledFactor>(factor);
   const Tensor all = at::empty(factor.sizes(), at::TensorOptions().dtype(at::kDouble));
   for (size_t h = 0; h < factors.size(); ++h)
     mutable_ptr<double>(all)[h] = factors[h] ? number(*factors[h]) : of_nothing;
@@ -39,14 +43,14 @@ Tensor of_each(const Tensor& factor, const Tensor& values, const Number& number,
 
 Tensor logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
   check(logdet_name, factor, pattern, values, shape);
-  return of_each(factor, values, [](const MatrixFactor& f) { return f.log_abs_det(); }, 0);
+  return of_each(factor, values, [](const ScaledFactor& f) { return f.log_abs_det(); }, 0);
 }
 
 Tensor sign(const Tensor& factor, const Tensor& values) {
-  return of_each(factor, values, [](const MatrixFactor& f) { return f.sign(); }, 1);
+  return of_each(factor, values, [](const ScaledFactor& f) { return f.sign(); }, 1);
 }
 
-// Calls visit(E) with blocks E of columns of the identity, as b of factor_solve; so nothing is n × n at once.
+// Calls visit(E) for blocks E of columns of the identity, shaped as b of factor_solve. No n × n matrix is stored.
 template <class Visit>
 void for_unit_columns(const Tensor& values, const c10::SymInt& n, const Visit& visit) {
   constexpr int64_t width = 64;
@@ -60,7 +64,7 @@ void for_unit_columns(const Tensor& values, const c10::SymInt& n, const Visit& v
   }
 }
 
-// Σ_E (column(E) Eᵀ on the pattern): entry (i, j) is row i of what `column` makes of unit vector j.
+// A matrix on the pattern by its columns: entry (i, j) is row i of column(unit vector j), for blocks of 64 at a time.
 template <class Column>
 Tensor gathered(TensorList pattern, const Tensor& values, SymIntArrayRef shape, const Column& column) {
   Tensor sum;
@@ -85,9 +89,9 @@ Tensor autograd_logdet(const Tensor& factor, TensorList pattern, const Tensor& v
       [=](const Tensor& G, const variable_list& in, const Tensor&, const Wanted&) {
         return variable_list{ops::factor_inverse(in[1], P, in[0], S).mul(G), Tensor()};
       },
-      [=](const variable_list& at, const variable_list& moving, const Tensor&) {
-        const Tensor Z = ops::factor_inverse(at[1], P, at[0], S);
-        return Z.dim() == 1 ? ops::dot(Z, moving[0]) : Z.mul(moving[0]).sum(0);
+      [=](const variable_list& in, const variable_list& tangents, const Tensor&) {
+        const Tensor Z = ops::factor_inverse(in[1], P, in[0], S);
+        return Z.dim() == 1 ? ops::dot(Z, tangents[0]) : Z.mul(tangents[0]).sum(0);
       },
       /*keep_output=*/false);
 }
@@ -95,17 +99,18 @@ Tensor autograd_logdet(const Tensor& factor, TensorList pattern, const Tensor& v
 Tensor autograd_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
   const auto P = pattern.vec();
   const auto S = shape.vec();
-  const auto moved = [=](const Tensor& f, const Tensor& v, const Tensor& by) {
+  // The vjp and the jvp are one map, M ↦ -(A⁻ᵀ Mᵀ A⁻ᵀ) on the pattern.
+  const auto derivative = [=](const Tensor& f, const Tensor& v, const Tensor& M) {
     const auto solve = [&](const Tensor& b) { return ops::factor_solve(f, P, v, b, S, /*t=*/true); };
-    return gathered(P, v, S, [&](const Tensor& E) { return solve(ops::spmm(P, by, solve(E), S, true)); }).neg();
+    return gathered(P, v, S, [&](const Tensor& E) { return solve(ops::spmm(P, M, solve(E), S, true)); }).neg();
   };
   return differentiable(
       inverse_name, {values, factor}, [&](const variable_list& in) { return ops::factor_inverse(in[1], P, in[0], S); },
       [=](const Tensor& G, const variable_list& in, const Tensor&, const Wanted&) {
-        return variable_list{moved(in[1], in[0], G), Tensor()};
+        return variable_list{derivative(in[1], in[0], G), Tensor()};
       },
-      [=](const variable_list& at, const variable_list& moving, const Tensor&) {
-        return moved(at[1], at[0], moving[0]);
+      [=](const variable_list& in, const variable_list& tangents, const Tensor&) {
+        return derivative(in[1], in[0], tangents[0]);
       },
       /*keep_output=*/false);
 }

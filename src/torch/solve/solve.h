@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the solvers share: their checks, and how they say that a matrix is singular.
+// Checks that all solves share, and the error that says a matrix is singular.
 #pragma once
 #include <gossamer/linalg.h>
 #include "core/csr.h"

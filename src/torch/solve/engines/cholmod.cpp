@@ -77,7 +77,7 @@ cholmod_sparse lower_triangle(const SquareColumns& A) {
   return M;
 }
 
-class CholmodFactor final : public Factor {
+class CholmodFactor final : public EngineFactor {
  public:
   // `minor` is the first step without a positive pivot, or n.
   explicit CholmodFactor(cholmod_factor* L) : L_(L), pivots_(L->n, 0.0) {

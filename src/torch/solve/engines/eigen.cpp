@@ -45,7 +45,7 @@ struct SymmetricOrdering {
 };
 
 template <class Ordering>
-class Lu final : public Factor, public Eigen::SparseLU<Matrix, Ordering> {
+class Lu final : public EngineFactor, public Eigen::SparseLU<Matrix, Ordering> {
   using Base = Eigen::SparseLU<Matrix, Ordering>;
   using Base::m_Lstore, Base::m_perm_c, Base::rows;
 
@@ -54,7 +54,7 @@ class Lu final : public Factor, public Eigen::SparseLU<Matrix, Ordering> {
   // meant for pivots on the diagonal.
   explicit Lu(double threshold) : threshold_(threshold) { Base::isSymmetric(threshold < 1); }
   // With the ordering of another matrix on the same pattern.
-  Lu(const Lu& analysed) : Factor(), Base(), threshold_(analysed.threshold_) {
+  Lu(const Lu& analysed) : EngineFactor(), Base(), threshold_(analysed.threshold_) {
     m_perm_c = analysed.m_perm_c;
     Base::m_etree = analysed.m_etree;
     Base::m_analysisIsOk = true;
@@ -85,10 +85,10 @@ class Lu final : public Factor, public Eigen::SparseLU<Matrix, Ordering> {
   double threshold_;
 };
 
-class Ldlt final : public Factor, public Lower {
+class Ldlt final : public EngineFactor, public Lower {
  public:
   Ldlt() = default;
-  explicit Ldlt(const Ldlt& analysed) : Factor(), Lower() {
+  explicit Ldlt(const Ldlt& analysed) : EngineFactor(), Lower() {
     analyzePattern(Matrix(1, 1));  // sets a flag that is private; the rest is replaced
     m_matrix = analysed.m_matrix;
     m_parent = analysed.m_parent;

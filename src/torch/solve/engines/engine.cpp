@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which engine factors a matrix.
+// The choice of the engine that factors a matrix.
 #include "solve/engines/engine.h"
 
 #include <c10/util/Exception.h>
@@ -14,19 +14,19 @@ namespace {
 constexpr std::array all = {&eigen, &cholmod, &umfpack, &pardiso};
 
 const Engine& engine_named(const std::string& name) {
-  std::string installed;
+  std::string names;
   for (const Engine* engine : all) {
-    const bool here = !engine->version().empty();
-    if (name == engine->name && here) return *engine;
+    const bool installed = !engine->version().empty();
+    if (name == engine->name && installed) return *engine;
     TORCH_CHECK_VALUE(name != engine->name, "factorize: the engine \"", name, "\" is not installed");
-    installed += std::string(", \"") + engine->name + "\"";
+    names += std::string(", \"") + engine->name + "\"";
   }
-  TORCH_CHECK_VALUE(false, "factorize: engine must be \"auto\"", installed, ", not \"", name, "\"");
+  TORCH_CHECK_VALUE(false, "factorize: engine must be \"auto\"", names, ", not \"", name, "\"");
 }
 
 }  // namespace
 
-int64_t Factor::lost_pivot(int64_t n) const {
+int64_t EngineFactor::lost_pivot(int64_t n) const {
   constexpr double lost = 1e-16;
   double most = 0;
   for (int64_t k = 0; k < n; ++k) most = std::max(most, pivot(k));
@@ -39,19 +39,19 @@ int64_t Factor::lost_pivot(int64_t n) const {
 // 300², where the simple loops of Eigen are the fastest, 40 000 on a 3-D grid of 20³, where PARDISO is 3 times faster.
 // CHOLMOD with Debian's plain BLAS takes longer columns. UMFPACK must be asked for by name: with that BLAS it was
 // slower than Eigen on all grids and most real matrices. Measured in docs/linalg.md.
-std::vector<const Engine*> engines_for(Kind kind, const std::string& wanted,
+std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wanted,
                                        const std::function<double()>& multiplications_a_row) {
   constexpr std::pair<const Engine*, double> fast[] = {{&pardiso, 1e4}, {&cholmod, 1e5}};
   std::string name = wanted;
-  if (const char* said = std::getenv("GOSSAMER_ENGINE"); name == "auto" && said && *said) name = said;
+  if (const char* variable = std::getenv("GOSSAMER_ENGINE"); name == "auto" && variable && *variable) name = variable;
   std::vector<const Engine*> engines;
   if (name != "auto") {
     const Engine& engine = engine_named(name);
     if (engine.has(kind)) engines.push_back(&engine);
   } else {
     const double work = multiplications_a_row();
-    for (const auto& [engine, least] : fast)
-      if (work >= least && engine->has(kind)) engines.push_back(engine);
+    for (const auto& [engine, least_work] : fast)
+      if (work >= least_work && engine->has(kind)) engines.push_back(engine);
   }
   if (engines.empty() || engines.back() != &eigen) engines.push_back(&eigen);
   return engines;

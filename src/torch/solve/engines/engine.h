@@ -19,9 +19,9 @@ struct SquareColumns {
 };
 
 // What remains of a matrix after its numeric factorisation. Solving changes nothing: threads may share it.
-class Factor {
+class EngineFactor {
  public:
-  virtual ~Factor() = default;
+  virtual ~EngineFactor() = default;
   // x ← A⁻¹ x, or A⁻ᵀ x if t; n × columns, one column after the other.
   virtual void solve(double* x, int64_t columns, bool t) const = 0;
   // |pivot| of column k of the matrix: their product is |det A|, and a tiny one shows what is singular.
@@ -35,7 +35,7 @@ class Factor {
 // A factor; or none, and the column at which the matrix turned out singular (or not positive definite); or none and -1
 // where the engine cannot tell and another one must be asked.
 struct Factored {
-  std::unique_ptr<Factor> factor;
+  std::unique_ptr<EngineFactor> factor;
   int64_t column = -1;
 };
 
@@ -47,7 +47,7 @@ class Analysis {
   virtual double multiplications() const { return 0; }  // of a factorisation, where that is known
 };
 
-enum class Kind { automatic, lu, cholesky };
+enum class FactorKind { automatic, lu, cholesky };
 
 // lu: with a fill-reducing ordering and pivoting; breaks down at a column without a pivot.
 // cholesky: LDLᵀ or LLᵀ of the lower triangle; breaks down at a pivot that is not positive.
@@ -57,7 +57,7 @@ struct Engine {
   std::unique_ptr<Analysis> (*lu)(const SquareColumns& A);  // null: it has none
   std::unique_ptr<Analysis> (*cholesky)(const SquareColumns& A);
 
-  bool has(Kind kind) const { return (kind == Kind::lu ? lu : cholesky) && !version().empty(); }
+  bool has(FactorKind kind) const { return (kind == FactorKind::lu ? lu : cholesky) && !version().empty(); }
 };
 
 extern const Engine eigen, cholmod, umfpack, pardiso;
@@ -67,7 +67,7 @@ double multiplications(const SquareColumns& A);
 
 // The engines to ask, one after the other; Eigen is the last. `wanted` is a name or "auto": what GOSSAMER_ENGINE says,
 // or else the best for a factorisation of so many multiplications a row.
-std::vector<const Engine*> engines_for(Kind kind, const std::string& wanted,
+std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wanted,
                                        const std::function<double()>& multiplications_a_row);
 
 std::string engine_names();

@@ -139,7 +139,7 @@ class Handle {
   std::array<int, 64> parameters_{};
 };
 
-class PardisoFactor final : public Factor {
+class PardisoFactor final : public EngineFactor {
  public:
   PardisoFactor(std::unique_ptr<Handle> handle, Type type)
       : handle_(std::move(handle)), type_(type), pivots_(handle_->matrix().n) {
@@ -160,7 +160,7 @@ class PardisoFactor final : public Factor {
   }
   // Rows are exchanged within a block of columns only. Pivots may then differ by all digits in a matrix that is far
   // from singular, so they do not tell: `solves` does.
-  int64_t lost_pivot(int64_t n) const override { return type_ == Type::general ? -1 : Factor::lost_pivot(n); }
+  int64_t lost_pivot(int64_t n) const override { return type_ == Type::general ? -1 : EngineFactor::lost_pivot(n); }
 
   // Whether some b is solved, |b - A x| ≤ 10⁻¹² (|A| |x| + |b|) in each row after the few refinements that linalg.solve
   // makes as well, by an x that is not as large as only a singular matrix makes it. A is scaled to entries of size 1.

@@ -49,7 +49,7 @@ const Library& library() {
 }
 
 // A = P⁻¹ L U Q⁻¹: pivot k is U_kk, of row P_k and column Q_k.
-class UmfpackFactor final : public Factor {
+class UmfpackFactor final : public EngineFactor {
  public:
   UmfpackFactor(int n, void* numeric) : numeric_(numeric), n_(n), pivots_(n) {
     std::vector<int> rows(n), columns(n);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Handles: how objects travel through ops, which take and return tensors alone. A handle is an int64 tensor of numbers
+// under which a registry keeps objects until the storage of the tensor is freed. Numbers are never used twice, so a
+// number whose object is gone is an error and never a wild pointer.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace gossamer {
+
+template <class T>
+using Objects = std::vector<std::shared_ptr<const T>>;
+
+template <class T>
+class Registry {
+ public:
+  static Registry& instance() {
+    static auto* registry = new Registry;  // Never destroyed: handles may outlive the end of main.
+    return *registry;
+  }
+  at::Tensor keep(Objects<T> objects, at::IntArrayRef size) {
+    const std::lock_guard lock(mutex_);
+    auto* numbers = new std::vector<int64_t>(std::max<size_t>(objects.size(), 1));
+    for (size_t k = 0; k < objects.size(); ++k) objects_[(*numbers)[k] = next_++] = std::move(objects[k]);
+    return at::from_blob(
+        numbers->data(), size, [this, numbers](void*) { drop(numbers); }, at::TensorOptions().dtype(at::kLong));
+  }
+  std::shared_ptr<const T> at(int64_t number) {
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(number);
+    TORCH_CHECK(found != objects_.end(), "factor_solve: this factor is gone; keep the tensor that factorize returned");
+    return found->second;
+  }
+
+ private:
+  void drop(std::vector<int64_t>* numbers) {
+    Objects<T> dropped;  // Declared before the lock, so that the objects are freed after it.
+    const std::lock_guard lock(mutex_);
+    for (const int64_t number : *numbers)
+      if (const auto found = objects_.find(number); found != objects_.end()) {
+        dropped.push_back(std::move(found->second));
+        objects_.erase(found);
+      }
+    delete numbers;
+  }
+  std::mutex mutex_;
+  std::unordered_map<int64_t, std::shared_ptr<const T>> objects_;
+  int64_t next_ = 1;
+};
+
+// A handle of shape `size` for as many objects.
+template <class T>
+at::Tensor handle_of(Objects<T> objects, at::IntArrayRef size) {
+  return Registry<T>::instance().keep(std::move(objects), size);
+}
+
+// The objects of a handle, in the order of its elements.
+template <class T>
+Objects<T> objects_of(const at::Tensor& handle) {
+  const at::Tensor numbers = handle.reshape(-1).contiguous();
+  Objects<T> found;
+  for (int64_t k = 0; k < numbers.numel(); ++k)
+    found.push_back(Registry<T>::instance().at(numbers.const_data_ptr<int64_t>()[k]));
+  return found;
+}
+
+// The object of a handle that has one.
+template <class T>
+std::shared_ptr<const T> object_of(const at::Tensor& handle) {
+  return Registry<T>::instance().at(handle.item<int64_t>());
+}
+
+}  // namespace gossamer
