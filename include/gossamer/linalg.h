@@ -34,6 +34,14 @@ std::string factor_engine(const Tensor& factor);
 Tensor factor_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
                     SymIntArrayRef shape, bool t);
 
+// The real form of a complex matrix, for the ops above: the matrix of twice the size in which each entry z is the block
+// [Re z, -Im z; Im z, Re z]. {indptr, indices, positions} of its pattern, which are kept with the pattern of A; its
+// values; and x with A x = b, or Aᵀ x = b, for complex b, from the factor and the values of the real form.
+std::tuple<Tensor, Tensor, Tensor> real_form(TensorList pattern, SymIntArrayRef shape);
+Tensor real_values(const Tensor& values, const Tensor& positions);
+Tensor complex_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
+                     SymIntArrayRef shape, bool t);
+
 // log|det A|, its gradient A⁻ᵀ on the pattern (n solves), and the sign of det A, which is not differentiated.
 Tensor factor_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape);
 Tensor factor_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape);

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gossamer._blocks import kron
+from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
 
 SingularMatrixError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
@@ -68,17 +68,8 @@ class Factor:
     def solve(self, b: Tensor, transpose: bool = False) -> Tensor:
         """x with A x = b, or Aᵀ x = b; shapes as ``linalg.solve``."""
         _check_operands("solve", "A", self.A, b)
-        if not self.A.values.is_complex():
-            return self._solve(b, transpose)
-        if not b.is_complex():
-            raise TypeError(f"solve: A is complex but b is {b.dtype}")
-        # The transpose of the real form is the form of the conjugate transpose: Aᵀ x = b is Aᴴ x̄ = b̄.
-        if transpose:
-            return _from_pairs(self._solve(_pairs(b.conj()), True)).conj()
-        return _from_pairs(self._solve(_pairs(b), False))
-
-    def _solve(self, b: Tensor, transpose: bool) -> Tensor:
-        A, op = self._real, torch.ops.gossamer.factor_solve.default
+        A, ops = self._real, torch.ops.gossamer
+        op = ops.complex_solve.default if self.A.values.is_complex() else ops.factor_solve.default
         return op(self._handle, A.pattern.tensors(True), A.values, b, A.shape, transpose)
 
     def logdet(self) -> Tensor:
@@ -147,30 +138,16 @@ def solve(A: SparseMatrix, b: Tensor, kind: str = "auto", engine: str = "auto") 
 
 
 def _real_form(A: SparseMatrix) -> SparseMatrix:
-    """A complex matrix of n rows as a real one of 2n: every entry z becomes [Re z, -Im z; Im z, Re z],
-
-    Re A ⊗ [1 0; 0 1] + Im A ⊗ [0 -1; 1 0], and every x[i] the pair Re x[i], Im x[i].
-    """
+    """A, or the real matrix of twice the size that stands for a complex one; its pattern is kept with A's."""
     if not A.values.is_complex():
         return A
-    pattern, parts = A.pattern, (A.values.real, A.values.imag)
 
-    def product(part: Tensor, block: list[float]) -> SparseMatrix:  # zeros are stored: both have one pattern
-        place, column = (torch.tensor(x, dtype=pattern.indptr.dtype) for x in ([0, 2, 4], [0, 1, 0, 1]))
-        full = SparseMatrix(place, column, torch.tensor(block, dtype=part.dtype), (2, 2))
-        return kron(A.with_values(part), full.to(part.device))
+    def derive() -> tuple[Pattern, Tensor]:
+        indptr, indices, positions = torch.ops.gossamer.real_form.default(A.pattern.tensors(), A.shape)
+        return Pattern(indptr, indices, (2 * A.shape[0], 2 * A.shape[1]), check=False), positions
 
-    re, im = product(parts[0], [1, 0, 0, 1]), product(parts[1], [0, -1, 1, 0])
-    return SparseMatrix._trusted(pattern.keep("real form", lambda: re.pattern), re.values + im.values)
-
-
-def _pairs(b: Tensor) -> Tensor:
-    """(n, …) → (2n, …)."""
-    return torch.view_as_real(b.resolve_conj()).movedim(-1, 1).flatten(0, 1)
-
-
-def _from_pairs(x: Tensor) -> Tensor:
-    return torch.complex(*x.unflatten(0, (-1, 2)).unbind(1))
+    pattern, positions = A.pattern.keep("real form", derive)
+    return SparseMatrix._trusted(pattern, torch.ops.gossamer.real_values.default(A.values, positions))
 
 
 def _check_operands(op: str, name: str, A: SparseMatrix, b: Tensor) -> None:

@@ -103,7 +103,7 @@ def test_derivatives(name: str) -> None:
 def test_types_do_not_mix() -> None:
     with pytest.raises(TypeError, match="spmm: X is Double but values is ComplexDouble"):
         A @ X.real
-    with pytest.raises(TypeError, match=r"solve: A is complex but b is torch\.float64"):
+    with pytest.raises(TypeError, match="solve: A is complex but b is Double"):
         gs.linalg.solve(S, Y.real)
     with pytest.raises(TypeError, match="slogdet: the phase of a complex determinant is not known"):
         gs.linalg.factorize(S).slogdet()

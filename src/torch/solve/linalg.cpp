@@ -1,35 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Front end: linalg::factorize, linalg::Factor and linalg::solve, which put the ops of this folder together.
 #include <gossamer/linalg.h>
 
 #include <ATen/ATen.h>
 
-#include <gossamer/structure.h>
-
 namespace gossamer::linalg {
-
 namespace {
 
-// A complex matrix of n rows as a real one of 2n: every entry z becomes [Re z, -Im z; Im z, Re z],
-//   Re A ⊗ [1 0; 0 1] + Im A ⊗ [0 -1; 1 0],        and every x[i] the pair Re x[i], Im x[i].
+// A, or the real matrix of twice the size that stands for a complex one (real_form.cpp). Its pattern, and the places
+// its values come from, are kept with the pattern of A.
 SparseMatrix real_form(const SparseMatrix& A) {
   if (!A.values().is_complex()) return A;
-  const auto integers = A.pattern().indptr().options();
-  const auto full = [&](at::ArrayRef<double> values) {  // zeros are stored: both products have one pattern
-    return SparseMatrix(at::tensor({0, 2, 4}).to(integers), at::tensor({0, 1, 0, 1}).to(integers),
-                        at::tensor(values).to(at::real(A.values()).options()), {2, 2});
-  };
-  const SparseMatrix re = kron(A.with_values(at::real(A.values())), full({1, 0, 0, 1}));
-  const SparseMatrix im = kron(A.with_values(at::imag(A.values())), full({0, -1, 1, 0}));
-  return SparseMatrix(A.pattern().keep<Pattern>("real form", [&re] { return re.pattern(); }),
-                      re.values() + im.values());
-}
-
-Tensor pairs(const Tensor& b) {  // (n, …) → (2n, …)
-  return at::view_as_real(b.resolve_conj()).movedim(-1, 1).flatten(0, 1);
-}
-Tensor from_pairs(const Tensor& x) {
-  const Tensor parts = x.unflatten(0, {-1, 2});
-  return at::complex(parts.select(1, 0), parts.select(1, 1));
+  const Pattern& P = A.pattern();
+  const auto [pattern, positions] = P.keep<std::pair<Pattern, Tensor>>("real form", [&P] {
+    const auto [indptr, indices, places] = ops::real_form(P.tensors(), P.sym_shape());
+    return std::pair(Pattern(indptr, indices, {2 * P.rows(), 2 * P.cols()}, /*check=*/false), places);
+  });
+  return SparseMatrix(pattern, ops::real_values(A.values(), positions));
 }
 
 }  // namespace
@@ -38,14 +25,8 @@ Factor::Factor(SparseMatrix A, SparseMatrix real, Tensor handle)
     : A_(std::move(A)), real_(std::move(real)), handle_(std::move(handle)) {}
 
 Tensor Factor::solve(const Tensor& b, bool transpose) const {
-  const Pattern& P = real_.pattern();
-  const auto solved = [&](const Tensor& given) {
-    return ops::factor_solve(handle_, P.tensors(true), real_.values(), given, P.sym_shape(), transpose);
-  };
-  if (!A_.values().is_complex()) return solved(b);
-  TORCH_CHECK_TYPE(b.is_complex(), "solve: A is complex but b is ", b.scalar_type());
-  // The transpose of the real form is the form of the conjugate transpose: Aᵀ x = b is Aᴴ x̄ = b̄.
-  return transpose ? from_pairs(solved(pairs(b.conj()))).conj() : from_pairs(solved(pairs(b)));
+  const auto op = A_.values().is_complex() ? ops::complex_solve : ops::factor_solve;
+  return op(handle_, real_.pattern().tensors(true), real_.values(), b, real_.pattern().sym_shape(), transpose);
 }
 
 Tensor Factor::logdet() const {
