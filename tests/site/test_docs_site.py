@@ -99,11 +99,8 @@ def test_only_public_names_show() -> None:
         assert public - {"node_classifier"} == set(place.__all__), place.__name__
 
 
-def test_every_header_is_listed() -> None:
-    listed = re.findall(r"literalinclude} \.\./\.\./(\S+)", (ROOT / "docs/api/cpp.md").read_text())
-    there = [
-        str(path.relative_to(ROOT))
-        for folder in ("include/gossamer", "include/gossamer/kernels")
-        for path in (ROOT / folder).glob("*.h")
-    ]
-    assert sorted(listed) == sorted(there)
+def test_every_header_is_listed(site: Path) -> None:
+    """docs/conf.py lists them by a glob: on the built page each has a heading."""
+    listed = re.findall(r"<h3>([\w/]+\.h)<", (site / "api/cpp.html").read_text())
+    folder = ROOT / "include/gossamer"
+    assert sorted(listed) == sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.h"))

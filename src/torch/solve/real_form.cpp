@@ -7,6 +7,7 @@
 //
 // Its pattern is A ⊗ [1 1; 1 1]. All of this is composite, so the derivatives are those of the real solve.
 #include <ATen/ATen.h>
+#include <gossamer/linalg.h>
 #include <gossamer/structure.h>
 
 #include "core/csr.h"
