@@ -23,7 +23,7 @@ Tensor glorot(Random& random, IntArrayRef shape, int64_t fan, at::ScalarType dty
 }
 
 // Three parameters a layer, in the order of ParametersV1 and V2.
-std::vector<std::array<Tensor, 3>> draw(const GoldenOptions& options, int64_t features, int64_t classes) {
+std::vector<std::array<Tensor, 3>> draw_parameters(const GoldenOptions& options, int64_t features, int64_t classes) {
   Random random(static_cast<uint64_t>(options.seed));
   std::vector<std::array<Tensor, 3>> layers;
   const size_t count = options.hidden.size() + 1;
@@ -41,9 +41,9 @@ std::vector<std::array<Tensor, 3>> draw(const GoldenOptions& options, int64_t fe
 
 template <class Parameters>
 Named run(const Pattern& A, const Tensor& H, const datasets::Graph& graph,
-          const std::vector<std::array<Tensor, 3>>& drawn) {
+          const std::vector<std::array<Tensor, 3>>& parameters) {
   std::vector<Parameters> layers;
-  for (const auto& [first, second, third] : drawn) layers.push_back({first, second, third});
+  for (const auto& [first, second, third] : parameters) layers.push_back({first, second, third});
   return equations::network(A, H, graph.y, graph.train_mask, layers);
 }
 
@@ -73,14 +73,14 @@ Named golden(const datasets::Graph& graph, const GoldenOptions& options) {
                     options.heads.size(), " numbers");
   TORCH_CHECK_TYPE(options.dtype == at::kFloat || options.dtype == at::kDouble,
                    "golden: dtype must be float32 or float64, not ", options.dtype);
-  const Pattern plain = graph.adjacency.pattern();
-  const Pattern A = options.self_loops ? plain.merge(eye(graph.num_nodes()).pattern()).pattern : plain;
+  const Pattern edges = graph.adjacency.pattern();
+  const Pattern A = options.self_loops ? edges.merge(eye(graph.num_nodes()).pattern()).pattern : edges;
   const Tensor H = graph.dense_x().to(options.dtype);
-  const auto drawn = draw(options, H.size(1), graph.num_classes);
+  const auto parameters = draw_parameters(options, H.size(1), graph.num_classes);
   Named all = {
       {"indptr", A.indptr()}, {"indices", A.indices()}, {"H0", H}, {"y", graph.y}, {"train_mask", graph.train_mask}};
-  const Named rest = options.version == 1 ? run<equations::ParametersV1>(A, H, graph, drawn)
-                                          : run<equations::ParametersV2>(A, H, graph, drawn);
+  const Named rest = options.version == 1 ? run<equations::ParametersV1>(A, H, graph, parameters)
+                                          : run<equations::ParametersV2>(A, H, graph, parameters);
   all.insert(all.end(), rest.begin(), rest.end());
   return all;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layers after layers, forward and back: hidden ones (ELU, concatenate), the last one (average, softmax), the loss.
+// A network of layers, forward and back: the hidden ones (ELU, concatenate), the last one (average, softmax), and the
+// loss.
 #include <ATen/ATen.h>
 
 #include <gossamer/equations.h>
@@ -8,7 +9,7 @@
 namespace gossamer::equations {
 namespace {
 
-// The nodes the loss is over, and their classes.
+// The nodes that the loss is taken over, and their classes.
 std::pair<Tensor, Tensor> targets(const Tensor& H, const Tensor& y, const Tensor& mask) {
   TORCH_CHECK_VALUE(H.dim() == 2, "loss: H must be (N, classes), not ", shape_text(H));
   TORCH_CHECK_TYPE(y.scalar_type() == at::kLong, "loss: y must be int64, not ", y.scalar_type());
@@ -34,22 +35,22 @@ Named quantities(const Pattern& A, const Tensor& H, const Tensor& y, const Tenso
                  const std::vector<Parameters>& layers, double slope) {
   TORCH_CHECK_VALUE(A.rows() == A.cols(), "network: A must be square, not ", A.rows(), " x ", A.cols());
   TORCH_CHECK_VALUE(!layers.empty(), "network: wants at least one layer");
-  std::vector<decltype(forward(A, H, layers[0], true, slope))> up;
+  std::vector<decltype(forward(A, H, layers[0], true, slope))> forwards;
   std::vector<Tensor> inputs = {H};
   for (const Parameters& p : layers) {
-    up.push_back(forward(A, inputs.back(), p, /*last=*/&p == &layers.back(), slope));
-    inputs.push_back(up.back().H);
+    forwards.push_back(forward(A, inputs.back(), p, /*last=*/&p == &layers.back(), slope));
+    inputs.push_back(forwards.back().H);
   }
-  std::vector<decltype(backward(A, H, layers[0], up[0], H, true, slope))> down(layers.size());
+  std::vector<decltype(backward(A, H, layers[0], forwards[0], H, true, slope))> backwards(layers.size());
   Tensor delta = loss_gradient(inputs.back(), y, mask);
-  for (size_t l = layers.size(); l-- > 0; delta = down[l].dH)
-    down[l] = backward(A, inputs[l], layers[l], up[l], delta, /*last=*/l + 1 == layers.size(), slope);
+  for (size_t l = layers.size(); l-- > 0; delta = backwards[l].dH)
+    backwards[l] = backward(A, inputs[l], layers[l], forwards[l], delta, /*last=*/l + 1 == layers.size(), slope);
 
   Named all = {{"loss", loss(inputs.back(), y, mask)}};
   for (size_t l = 0; l < layers.size(); ++l) {
     append(all, l, layers[l].named());
-    append(all, l, up[l].named());
-    append(all, l, down[l].named());
+    append(all, l, forwards[l].named());
+    append(all, l, backwards[l].named());
   }
   return all;
 }

@@ -11,13 +11,13 @@ namespace {
 
 using at::IntArrayRef;
 
-// What Python's Pattern has found out about itself, its transpose, comes along.
+// The tensors include the transpose if Python's Pattern has it, so that it is not built again.
 Pattern pattern_of(TensorList tensors, IntArrayRef shape) {
   TORCH_CHECK_VALUE(shape.size() == 2, "equations: shape must be (rows, cols), not ", shape.size(), " numbers");
   return Pattern::adopt(tensors, {shape[0], shape[1]});
 }
 
-// A function of a pattern as an op: {tensors, shape} in its place.
+// Makes an op of a function of a pattern: the op takes {tensors, shape} in the place of the pattern.
 template <class... A>
 auto on_pattern(Tensor (*function)(const Pattern&, A...)) {
   return [function](TensorList tensors, IntArrayRef shape, A... arguments) -> Tensor {

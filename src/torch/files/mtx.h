@@ -26,8 +26,8 @@ auto with_value_type(at::ScalarType type, const F& f) {
   }
 }
 
-// The ops return the error number of a failed system call, so that Python can raise the OSError it stands for. C++
-// programs see it so:
+// The ops return the error number of a failed system call, so that Python can raise the OSError it stands for. For C++
+// programs it is thrown here.
 inline void check_system(const char* op, const std::string& path, int64_t error) {
   TORCH_CHECK(error == 0, op, ": ", path, ": ", std::generic_category().message(static_cast<int>(error)));
 }

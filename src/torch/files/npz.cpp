@@ -36,10 +36,10 @@ int64_t write(c10::string_view path_, at::ArrayRef<std::string> names, TensorLis
   TORCH_CHECK_VALUE(path.ends_with(".npz"), "write_npz: the name must end in .npz, not ", path);
   TORCH_CHECK_VALUE(names.size() == tensors.size(), "write_npz: ", names.size(), " names for ", tensors.size(),
                     " arrays");
-  std::vector<Tensor> kept;
+  std::vector<Tensor> host_tensors;  // The arrays point into these.
   std::vector<NpyArray> arrays;
   for (size_t k = 0; k < names.size(); ++k) {
-    const Tensor t = kept.emplace_back(tensors[k].detach().cpu().contiguous());
+    const Tensor t = host_tensors.emplace_back(tensors[k].detach().cpu().contiguous());
     const auto* data = static_cast<const char*>(t.const_data_ptr());
     arrays.push_back({names[k], type_code(names[k], t.scalar_type()), t.sizes().vec(), {data, t.nbytes()}});
   }

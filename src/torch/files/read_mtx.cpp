@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MatrixMarket files to tensors: one op, called by both front ends. What is wrong with the contents is thrown.
+// MatrixMarket files to tensors: one op, called by both front ends. It throws what is wrong with the contents.
 #include <gossamer/io.h>
 
 #include <ATen/ATen.h>
@@ -20,53 +20,58 @@ using mm::Field;
 using mm::Format;
 using mm::Header;
 using mm::Symmetry;
-using Parts = std::vector<mm::Part>;
+using TextParts = std::vector<mm::Part>;  // pieces of the text, one a thread
 
-// {indptr, indices, values} or {dense}; rows, cols; the system's error number or 0.
+// {indptr, indices, values} or {dense}; rows; columns; the error number of a system call that failed, or 0.
 using Contents = std::tuple<std::vector<Tensor>, int64_t, int64_t, int64_t>;
 
-// Parsed as float only if float is wanted: by way of double, it could be rounded twice.
+// The type that numbers are parsed as. A decimal number that is wanted as float is parsed as float: parsed as double
+// and then converted, it could be rounded twice.
 at::ScalarType parsed_as(const std::string& path, Field field, std::optional<at::ScalarType> dtype) {
-  const auto native = field == Field::integer ? at::kLong : field == Field::complex ? at::kComplexDouble : at::kDouble;
-  if (!dtype) return native;
-  TORCH_CHECK_TYPE(at::canCast(native, *dtype), "read_mtx: ", path, " is ", mm::fields[static_cast<int>(field)],
+  const auto file_type = field == Field::integer   ? at::kLong
+                         : field == Field::complex ? at::kComplexDouble
+                                                   : at::kDouble;
+  if (!dtype) return file_type;
+  TORCH_CHECK_TYPE(at::canCast(file_type, *dtype), "read_mtx: ", path, " is ", mm::fields[static_cast<int>(field)],
                    ", which does not fit ", *dtype);
-  if (native == at::kDouble && *dtype == at::kFloat) return at::kFloat;
-  return native == at::kComplexDouble && *dtype == at::kComplexFloat ? at::kComplexFloat : native;
+  if (file_type == at::kDouble && *dtype == at::kFloat) return at::kFloat;
+  return file_type == at::kComplexDouble && *dtype == at::kComplexFloat ? at::kComplexFloat : file_type;
 }
 
-// An indptr has an entry for every row, whether or not it has entries: a size line of a few bytes must not fill the
-// memory.
+// An indptr has a number for every row, also for empty ones. Without this check a size line of a few bytes could fill
+// the memory.
 void check_rows(const Header& h, size_t bytes) {
-  constexpr int64_t always = int64_t{1} << 27, rows_a_byte = 64;
-  if (h.rows <= always || h.rows / rows_a_byte <= static_cast<int64_t>(bytes)) return;
+  constexpr int64_t allowed = int64_t{1} << 27, rows_a_byte = 64;
+  if (h.rows <= allowed || h.rows / rows_a_byte <= static_cast<int64_t>(bytes)) return;
   throw mm::Error(h.line - 1, std::to_string(h.rows) + " rows for " + std::to_string(h.entries) +
                                   " entries are too many for a CSR matrix, which has an index for every row");
 }
 
-Tensor fresh(int64_t n, at::ScalarType type) {
+// Uninitialised, on large pages where the system has them.
+Tensor buffer(int64_t n, at::ScalarType type) {
   Tensor t = at::empty({n}, type);
   use_large_pages(t.mutable_data_ptr(), t.nbytes());
   return t;
 }
 
 template <class T, class I>
-std::vector<Tensor> read_coordinates(const Header& h, const Parts& parts, at::ScalarType value, at::ScalarType index) {
+std::vector<Tensor> read_coordinates(const Header& h, const TextParts& parts, at::ScalarType value,
+                                     at::ScalarType index) {
   const Pool exec = torch_pool();
   const int64_t m = h.rows, n = h.entries;
-  const Tensor rows = fresh(n, index), cols = fresh(n, index), given = fresh(n, value);
+  const Tensor rows = buffer(n, index), cols = buffer(n, index), entries = buffer(n, value);
   I *r = mutable_ptr<I>(rows), *c = mutable_ptr<I>(cols);
-  mm::read_coordinates(exec, h, parts, r, c, mutable_ptr<T>(given));
+  mm::read_coordinates(exec, h, parts, r, c, mutable_ptr<T>(entries));
 
   const auto assemble = [&](const auto& mirror) -> std::vector<Tensor> {
     const int64_t total = kernels::triplets_total(n, r, c, mirror);
-    const Tensor indptr = fresh(m + 1, index);
+    const Tensor indptr = buffer(m + 1, index);
     I* p = mutable_ptr<I>(indptr);
     const bool in_order = total == n && kernels::triplets_in_order(m, n, r, p);
-    const Tensor indices = in_order ? cols : fresh(total, index), values = in_order ? given : fresh(total, value);
+    const Tensor indices = in_order ? cols : buffer(total, index), values = in_order ? entries : buffer(total, value);
     I* i = mutable_ptr<I>(indices);
     T* v = mutable_ptr<T>(values);
-    if (!in_order) kernels::triplets_by_row(exec, m, n, r, c, ptr<T>(given), mirror, p, i, v);
+    if (!in_order) kernels::triplets_by_row(exec, m, n, r, c, ptr<T>(entries), mirror, p, i, v);
     if (kernels::sort_columns(exec, m, p, i, v) == 0) return {indptr, indices, values};
     const int64_t nnz = kernels::add_repeated(m, p, i, v);
     return {indptr, indices.narrow(0, 0, nnz).clone(), values.narrow(0, 0, nnz).clone()};
@@ -75,7 +80,7 @@ std::vector<Tensor> read_coordinates(const Header& h, const Parts& parts, at::Sc
   return assemble([&h](T value_) { return mm::mirrored(value_, h.symmetry); });
 }
 
-std::vector<Tensor> read_parts(const Header& h, const Parts& parts, at::ScalarType value) {
+std::vector<Tensor> read_parts(const Header& h, const TextParts& parts, at::ScalarType value) {
   if (h.format == Format::array) {
     Tensor dense = at::empty({h.rows, h.cols}, value);
     with_value_type(value, [&]<class T> { mm::read_array(torch_pool(), h, parts, mutable_ptr<T>(dense)); });
@@ -92,11 +97,11 @@ std::vector<Tensor> read_parts(const Header& h, const Parts& parts, at::ScalarTy
 Contents read(c10::string_view path_, std::optional<at::ScalarType> dtype) {
   const std::string path(path_);
   try {
-    const Text file = read_file(path, torch_pool());
+    const auto file = read_file(path, torch_pool());
     const std::string_view text = file.view();
     const Header h = mm::read_header(text);
     const auto parsed = parsed_as(path, h.field, dtype);
-    const Parts parts = mm::split(torch_pool(), h, text.data() + text.size());
+    const TextParts parts = mm::split(torch_pool(), h, text.data() + text.size());
     if (h.format == Format::coordinate) check_rows(h, text.size());
     std::vector<Tensor> result = read_parts(h, parts, parsed);
     if (dtype) result.back() = result.back().to(*dtype);
@@ -119,15 +124,15 @@ Contents call_read(const std::string& path, std::optional<at::ScalarType> dtype)
 }  // namespace
 
 SparseMatrix read_mtx(const std::string& path, std::optional<at::ScalarType> dtype) {
-  const auto [parts, rows, cols, error] = call_read(path, dtype);
-  TORCH_CHECK_VALUE(parts.size() == 3, path, " is an array file, a dense matrix: read_mtx_array reads it");
-  return SparseMatrix(parts[0], parts[1], parts[2], {rows, cols}, /*check=*/false);
+  const auto [tensors, rows, cols, error] = call_read(path, dtype);
+  TORCH_CHECK_VALUE(tensors.size() == 3, path, " is an array file, a dense matrix: read_mtx_array reads it");
+  return SparseMatrix(tensors[0], tensors[1], tensors[2], {rows, cols}, /*check=*/false);
 }
 
 Tensor read_mtx_array(const std::string& path, std::optional<at::ScalarType> dtype) {
-  const auto [parts, rows, cols, error] = call_read(path, dtype);
-  TORCH_CHECK_VALUE(parts.size() == 1, path, " is a coordinate file, a sparse matrix: read_mtx reads it");
-  return parts[0];
+  const auto [tensors, rows, cols, error] = call_read(path, dtype);
+  TORCH_CHECK_VALUE(tensors.size() == 1, path, " is a coordinate file, a sparse matrix: read_mtx reads it");
+  return tensors[0];
 }
 
 static const Composites composites =

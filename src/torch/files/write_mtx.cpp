@@ -21,7 +21,7 @@ using mm::Symmetry;
 using Write = std::function<void(AtomicFile&)>;
 
 // The values as they are written, and the field that says so.
-std::pair<Tensor, Field> writable(const Tensor& values) {
+std::pair<Tensor, Field> values_to_write(const Tensor& values) {
   const Tensor v = values.detach().cpu().contiguous().resolve_conj().resolve_neg();
   const auto type = v.scalar_type();
   if (at::isIntegralType(type, /*includeBool=*/true) && !at::isBarebonesUnsignedType(type))
@@ -39,10 +39,10 @@ void check_symmetry(const Header& h, const Tensor& values, const Tensor& across,
   TORCH_CHECK_VALUE(h.rows == h.cols, "write_mtx: A is ", h.rows, " x ", h.cols, ", so it cannot be ", name);
   TORCH_CHECK_VALUE(h.symmetry != Symmetry::hermitian || h.field == Field::complex,
                     "write_mtx: hermitian is for complex values; write real ones as symmetric");
-  const Tensor wanted = h.symmetry == Symmetry::skew_symmetric ? across.neg()
-                        : h.symmetry == Symmetry::hermitian    ? across.conj().resolve_conj()
-                                                               : across;
-  TORCH_CHECK_VALUE(same_pattern && at::allclose(values, wanted, /*rtol=*/0, /*atol=*/0, /*equal_nan=*/true),
+  const Tensor expected = h.symmetry == Symmetry::skew_symmetric ? across.neg()
+                          : h.symmetry == Symmetry::hermitian    ? across.conj().resolve_conj()
+                                                                 : across;
+  TORCH_CHECK_VALUE(same_pattern && at::allclose(values, expected, /*rtol=*/0, /*atol=*/0, /*equal_nan=*/true),
                     "write_mtx: A is not ", name);
 }
 
@@ -57,16 +57,16 @@ void write_dense(AtomicFile& file, Header h, const Tensor& dense, const std::str
 template <class T, class I>
 void write_sparse(AtomicFile& file, Header h, const PatternView<I>& A, const Tensor& values,
                   const std::string& comment) {
-  const bool half = h.symmetry != Symmetry::general;
-  h.entries = half ? mm::lower_entries(A) : A.nnz;
+  const bool one_triangle = h.symmetry != Symmetry::general;
+  h.entries = one_triangle ? mm::lower_entries(A) : A.nnz;
   file.write(mm::header_text(h, comment));
   const T* written = h.field == Field::pattern ? nullptr : ptr<T>(values);
-  mm::write_coordinates(torch_pool(), A, written, half, [&](std::string_view text) { file.write(text); });
+  mm::write_coordinates(torch_pool(), A, written, one_triangle, [&](std::string_view text) { file.write(text); });
 }
 
-Write dense_writer(Header h, const Tensor& given, const std::string& comment) {
+Write dense_writer(Header h, const Tensor& values, const std::string& comment) {
   Tensor dense;
-  std::tie(dense, h.field) = writable(given);
+  std::tie(dense, h.field) = values_to_write(values);
   h.format = Format::array;
   check_symmetry(h, dense, h.rows == h.cols ? dense.t() : dense, true);
   return [=](AtomicFile& file) {
@@ -74,15 +74,15 @@ Write dense_writer(Header h, const Tensor& given, const std::string& comment) {
   };
 }
 
-Write sparse_writer(Header h, TensorList parts, const std::string& comment) {
+Write sparse_writer(Header h, TensorList tensors, const std::string& comment) {
   const std::array<SymInt, 2> shape = {h.rows, h.cols};
-  const PatternTensors A = unpack("write_mtx", {parts[0].cpu(), parts[1].cpu()}, shape, /*t=*/false);
+  const PatternTensors A = unpack("write_mtx", {tensors[0].cpu(), tensors[1].cpu()}, shape, /*t=*/false);
   const int64_t nnz = A.indices.size(0);
   Tensor values;
-  if (parts.size() == 3) {
-    TORCH_CHECK_VALUE(parts[2].dim() == 1 && parts[2].size(0) == nnz, "write_mtx: a file holds one matrix of ", nnz,
-                      " values, but values has shape ", shape_text(parts[2]));
-    std::tie(values, h.field) = writable(parts[2]);
+  if (tensors.size() == 3) {
+    TORCH_CHECK_VALUE(tensors[2].dim() == 1 && tensors[2].size(0) == nnz, "write_mtx: a file holds one matrix of ", nnz,
+                      " values, but values has shape ", shape_text(tensors[2]));
+    std::tie(values, h.field) = values_to_write(tensors[2]);
   } else {
     TORCH_CHECK_VALUE(h.symmetry <= Symmetry::symmetric, "write_mtx: a pattern has no values to negate or conjugate");
     values = at::ones({nnz}, at::kDouble);
@@ -102,26 +102,27 @@ Write sparse_writer(Header h, TensorList parts, const std::string& comment) {
   };
 }
 
-Write writer(TensorList parts, at::IntArrayRef shape, const std::string& comment, const std::string& symmetry) {
+Write writer(TensorList tensors, at::IntArrayRef shape, const std::string& comment, const std::string& symmetry) {
   const auto found = std::find(std::begin(mm::symmetries), std::end(mm::symmetries), symmetry);
   TORCH_CHECK_VALUE(found != std::end(mm::symmetries),
                     "write_mtx: symmetry must be general, symmetric, skew-symmetric or hermitian, not ", symmetry);
   TORCH_CHECK_VALUE(shape.size() == 2, "write_mtx: wants a matrix, not ", shape.size(), " dimensions");
-  TORCH_CHECK_VALUE(parts.size() >= 1 && parts.size() <= 3, "write_mtx: wants {dense} or {indptr, indices, values}");
+  TORCH_CHECK_VALUE(tensors.size() >= 1 && tensors.size() <= 3,
+                    "write_mtx: wants {dense} or {indptr, indices, values}");
   Header h;
   h.symmetry = static_cast<Symmetry>(found - std::begin(mm::symmetries));
   h.rows = shape[0];
   h.cols = shape[1];
-  return parts.size() == 1 ? dense_writer(h, parts[0], comment) : sparse_writer(h, parts, comment);
+  return tensors.size() == 1 ? dense_writer(h, tensors[0], comment) : sparse_writer(h, tensors, comment);
 }
 
-int64_t write(c10::string_view path_, TensorList parts, at::IntArrayRef shape, c10::string_view comment,
+int64_t write(c10::string_view path_, TensorList tensors, at::IntArrayRef shape, c10::string_view comment,
               c10::string_view symmetry) {
   const std::string path(path_);
-  const auto body = writer(parts, shape, std::string(comment), std::string(symmetry));
+  const auto write_body = writer(tensors, shape, std::string(comment), std::string(symmetry));
   try {
     AtomicFile file(path);
-    body(file);
+    write_body(file);
     file.commit();
     return 0;
   } catch (const BadFile& error) {
@@ -131,9 +132,9 @@ int64_t write(c10::string_view path_, TensorList parts, at::IntArrayRef shape, c
   }
 }
 
-void call_write(const std::string& path, TensorList parts, at::IntArrayRef shape, const std::string& comment,
+void call_write(const std::string& path, TensorList tensors, at::IntArrayRef shape, const std::string& comment,
                 const std::string& symmetry) {
-  check_system("write_mtx", path, write(path, parts, shape, comment, symmetry));
+  check_system("write_mtx", path, write(path, tensors, shape, comment, symmetry));
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ namespace {
 constexpr const char* op_name = "factor_solve";
 
 // Solves A X = B in place of X, (columns, n) in float64, where A is (pattern, values). Up to three steps of iterative
-// refinement follow, until the backward error is `enough`.
+// refinement follow, until the backward error is below `tolerance`.
 void solve_refined(const ScaledFactor& factor, TensorList pattern, const Tensor& values, Tensor& X,
-                   SymIntArrayRef shape, bool t, double enough) {
+                   SymIntArrayRef shape, bool t, double tolerance) {
   const Tensor B = X.clone();
   const int64_t columns = X.size(0);
   const auto residual = [&] { return B.sub(ops::spmm(pattern, values, X.t(), shape, t).t()); };
@@ -31,7 +31,7 @@ void solve_refined(const ScaledFactor& factor, TensorList pattern, const Tensor&
     return;  // What is not finite in b is not finite in x, and has no error to be judged by.
   Tensor r = residual();
   double error = backward_error(r);
-  for (int step = 0; step < 3 && error > enough; ++step) {
+  for (int step = 0; step < 3 && error > tolerance; ++step) {
     r = r.contiguous();
     factor.solve(r.mutable_data_ptr<double>(), columns, t);
     X.add_(r);
@@ -60,16 +60,16 @@ Tensor forward(const Tensor& factor, TensorList pattern, const Tensor& values, c
   if (b.numel() == 0) return at::empty_symint(b.sym_sizes(), b.options());
   const auto factors = objects_of<ScaledFactor>(factor);
   const int64_t H = static_cast<int64_t>(factors.size()), n = b.size(0);
-  const Tensor wide = values.to(at::kDouble).reshape({-1, H});
-  const double enough = b.scalar_type() == at::kDouble ? 4e-16 : 1e-12;
+  const Tensor doubles = values.to(at::kDouble).reshape({-1, H});
+  const double tolerance = b.scalar_type() == at::kDouble ? 4e-16 : 1e-12;
   Tensor X = b.to(at::kDouble)
                  .reshape({n, H, -1})
                  .permute({1, 2, 0})
-                 .clone(at::MemoryFormat::Contiguous);  // (H, k, n), ours to write to
+                 .clone(at::MemoryFormat::Contiguous);  // (H, k, n), a copy that is solved in place
   for (int64_t h = 0; h < H; ++h) {
     Tensor x = X[h];
     TORCH_CHECK_VALUE(factors[h]->n() == n, "solve: b has ", n, " rows but the factor has ", factors[h]->n());
-    solve_refined(*factors[h], pattern, wide.select(1, h), x, shape, t, enough);
+    solve_refined(*factors[h], pattern, doubles.select(1, h), x, shape, t, tolerance);
   }
   return X.permute({2, 0, 1}).reshape(b.sizes()).to(b.options()).contiguous();
 }

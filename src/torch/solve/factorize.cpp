@@ -22,21 +22,22 @@ Tensor analyze(TensorList pattern, SymIntArrayRef shape) {
   TORCH_CHECK_VALUE(T.indptr.size(0) <= INT32_MAX && T.indices.size(0) <= INT32_MAX,
                     "factorize: the engines take up to 2^31 rows and entries, not ", T.indptr.size(0) - 1, " and ",
                     T.indices.size(0));
-  const auto integers = [](const Tensor& t) {
+  const auto int_vector = [](const Tensor& t) {
     const Tensor host = t.to(at::kInt).contiguous();
     return std::vector<int>(host.const_data_ptr<int>(), host.const_data_ptr<int>() + host.numel());
   };
   const Tensor perm = T.perm.to(at::kLong).contiguous();
-  std::vector<int64_t> from(perm.const_data_ptr<int64_t>(), perm.const_data_ptr<int64_t>() + perm.numel());
+  std::vector<int64_t> entries(perm.const_data_ptr<int64_t>(), perm.const_data_ptr<int64_t>() + perm.numel());
   const bool symmetric = at::equal(T.indptr, pattern[0]) && at::equal(T.indices, pattern[1]);
-  const auto found = std::make_shared<const PatternAnalysis>(shape[0].expect_int(), integers(T.indptr),
-                                                             integers(T.indices), std::move(from), symmetric);
+  const auto found = std::make_shared<const PatternAnalysis>(shape[0].expect_int(), int_vector(T.indptr),
+                                                             int_vector(T.indices), std::move(entries), symmetric);
   return handle_of<PatternAnalysis>({found}, {});
 }
 
-// One factor a head: the handle has the shape of values without its first dimension.
+// There is one factor a head, so the handle has the shape of values without its first dimension. A matrix without rows
+// has factors that are null.
 Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind, c10::string_view engine) {
-  const FactorKind which = kind_named(std::string(kind));
+  const FactorKind factor_kind = kind_named(std::string(kind));
   TORCH_CHECK_TYPE(values.is_floating_point(), "factorize: values must be float32, float64, bfloat16 or float16, not ",
                    values.scalar_type());
   const auto pattern = object_of<PatternAnalysis>(analysis);
@@ -44,11 +45,11 @@ Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view 
                     shape_text(values), " but the pattern has ", pattern->nnz(), " entries");
   const auto size = values.sizes().slice(1);
   const int64_t heads = c10::multiply_integers(size);
-  const Tensor wide = values.to(at::kDouble).contiguous();
+  const Tensor doubles = values.to(at::kDouble).contiguous();
   Objects<ScaledFactor> factors;
   for (int64_t h = 0; h < heads && pattern->n() > 0; ++h)
     factors.push_back(std::make_shared<const ScaledFactor>(
-        *pattern, pattern->by_columns(wide.const_data_ptr<double>() + h, heads), which, std::string(engine)));
+        *pattern, pattern->by_columns(doubles.const_data_ptr<double>() + h, heads), factor_kind, std::string(engine)));
   if (pattern->n() == 0) factors.resize(heads);
   return handle_of<ScaledFactor>(std::move(factors), size);
 }

@@ -31,23 +31,24 @@ void check(const char* op, const Tensor& factor, TensorList pattern, const Tenso
                     shape_text(factor), " is not of values ", shape_text(values));
 }
 
-// One number a factor, on the device and in the precision of the matrix. Without rows det A = 1.
+// One number a factor, on the device and in the precision of the matrix; `without_rows` for a matrix that has none,
+// whose determinant is 1.
 template <class Number>
-Tensor of_each(const Tensor& factor, const Tensor& values, const Number& number, double of_nothing) {
+Tensor number_of_each(const Tensor& factor, const Tensor& values, const Number& number, double without_rows) {
   const auto factors = objects_of<ScaledFactor>(factor);
   const Tensor all = at::empty(factor.sizes(), at::TensorOptions().dtype(at::kDouble));
   for (size_t h = 0; h < factors.size(); ++h)
-    mutable_ptr<double>(all)[h] = factors[h] ? number(*factors[h]) : of_nothing;
+    mutable_ptr<double>(all)[h] = factors[h] ? number(*factors[h]) : without_rows;
   return all.to(values.options());
 }
 
 Tensor logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
   check(logdet_name, factor, pattern, values, shape);
-  return of_each(factor, values, [](const ScaledFactor& f) { return f.log_abs_det(); }, 0);
+  return number_of_each(factor, values, [](const ScaledFactor& f) { return f.log_abs_det(); }, 0);
 }
 
 Tensor sign(const Tensor& factor, const Tensor& values) {
-  return of_each(factor, values, [](const ScaledFactor& f) { return f.sign(); }, 1);
+  return number_of_each(factor, values, [](const ScaledFactor& f) { return f.sign(); }, 1);
 }
 
 // Calls visit(E) for blocks E of columns of the identity, shaped as b of factor_solve. No n × n matrix is stored.
@@ -66,7 +67,7 @@ void for_unit_columns(const Tensor& values, const c10::SymInt& n, const Visit& v
 
 // A matrix on the pattern by its columns: entry (i, j) is row i of column(unit vector j), for blocks of 64 at a time.
 template <class Column>
-Tensor gathered(TensorList pattern, const Tensor& values, SymIntArrayRef shape, const Column& column) {
+Tensor on_pattern_by_columns(TensorList pattern, const Tensor& values, SymIntArrayRef shape, const Column& column) {
   Tensor sum;
   for_unit_columns(values, shape[0], [&](const Tensor& E) {
     const Tensor part = ops::sddmm(pattern, column(E), E, shape);
@@ -77,8 +78,9 @@ Tensor gathered(TensorList pattern, const Tensor& values, SymIntArrayRef shape, 
 
 Tensor inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
   check(inverse_name, factor, pattern, values, shape);
-  return gathered(pattern, values, shape,
-                  [&](const Tensor& E) { return ops::factor_solve(factor, pattern, values, E, shape, /*t=*/true); });
+  return on_pattern_by_columns(pattern, values, shape, [&](const Tensor& E) {
+    return ops::factor_solve(factor, pattern, values, E, shape, /*t=*/true);
+  });
 }
 
 Tensor autograd_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
@@ -102,7 +104,8 @@ Tensor autograd_inverse(const Tensor& factor, TensorList pattern, const Tensor& 
   // The vjp and the jvp are one map, M ↦ -(A⁻ᵀ Mᵀ A⁻ᵀ) on the pattern.
   const auto derivative = [=](const Tensor& f, const Tensor& v, const Tensor& M) {
     const auto solve = [&](const Tensor& b) { return ops::factor_solve(f, P, v, b, S, /*t=*/true); };
-    return gathered(P, v, S, [&](const Tensor& E) { return solve(ops::spmm(P, M, solve(E), S, true)); }).neg();
+    return on_pattern_by_columns(P, v, S, [&](const Tensor& E) { return solve(ops::spmm(P, M, solve(E), S, true)); })
+        .neg();
   };
   return differentiable(
       inverse_name, {values, factor}, [&](const variable_list& in) { return ops::factor_inverse(in[1], P, in[0], S); },

@@ -23,21 +23,21 @@ struct Library {
   decltype(&cholmod_solve) solve;
   decltype(&cholmod_free_factor) free_factor;
   decltype(&cholmod_free_dense) free_dense;
-  bool here = false;
+  bool installed = false;
 
   Library() {
     const std::string name = "libcholmod.so." + std::to_string(CHOLMOD_MAIN_VERSION);
     SharedLibrary library({name}, RTLD_DEEPBIND);  // its own BLAS, not torch's
-    here = library.find("cholmod_start", start)
-               .find("cholmod_finish", finish)
-               .find("cholmod_version", version)
-               .find("cholmod_analyze", analyze)
-               .find("cholmod_copy_factor", copy_factor)
-               .find("cholmod_factorize", factorize)
-               .find("cholmod_solve", solve)
-               .find("cholmod_free_factor", free_factor)
-               .find("cholmod_free_dense", free_dense) &&
-           same_layout();
+    installed = library.find("cholmod_start", start)
+                    .find("cholmod_finish", finish)
+                    .find("cholmod_version", version)
+                    .find("cholmod_analyze", analyze)
+                    .find("cholmod_copy_factor", copy_factor)
+                    .find("cholmod_factorize", factorize)
+                    .find("cholmod_solve", solve)
+                    .find("cholmod_free_factor", free_factor)
+                    .find("cholmod_free_dense", free_dense) &&
+                same_layout();
   }
   // Structs are passed by pointer: they must be those of the header.
   bool same_layout() const {
@@ -159,7 +159,7 @@ class CholmodAnalysis final : public Analysis {
 };
 
 std::string version() {
-  if (!library().here) return "";
+  if (!library().installed) return "";
   return std::to_string(CHOLMOD_MAIN_VERSION) + "." + std::to_string(CHOLMOD_SUB_VERSION);
 }
 

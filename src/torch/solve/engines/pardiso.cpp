@@ -70,11 +70,11 @@ struct OneThread {
 
 enum class Type { positive_definite = 2, general = 11 };
 
-// PARDISO reads rows: the columns of A are the rows of Aᵀ. Of a symmetric matrix it wants the upper triangle by rows,
-// which is the lower one by columns.
-class Handle {
+// A matrix and what PARDISO knows of it. PARDISO reads rows: the columns of A are the rows of Aᵀ. Of a symmetric matrix
+// it wants the upper triangle by rows, which is the lower one by columns.
+class PardisoMatrix {
  public:
-  Handle(const SquareColumns& A, Type type) : n_(A.n), type_(type), ptr_{0} {
+  PardisoMatrix(const SquareColumns& A, Type type) : n_(A.n), type_(type), ptr_{0} {
     for (int j = 0; j < A.n; ++j) {
       for (int q = A.ptr[j]; q < A.ptr[j + 1]; ++q) {
         if (type == Type::positive_definite && A.rows[q] < j) continue;
@@ -89,8 +89,8 @@ class Handle {
     parameters_[34] = 1;  // indices start at 0
     parameters_[55] = 1;  // the diagonal will be asked for
   }
-  ~Handle() { call(-1, 0, nullptr, nullptr); }
-  Handle(const Handle&) = delete;
+  ~PardisoMatrix() { call(-1, 0, nullptr, nullptr); }
+  PardisoMatrix(const PardisoMatrix&) = delete;
 
   int call(int phase, int columns, double* b, double* x) {
     const OneThread one;
@@ -128,7 +128,7 @@ class Handle {
   }
   int column(int64_t step) const { return perm_[step]; }
   int replaced_pivots() const { return parameters_[13]; }
-  SquareColumns matrix() const { return {n_, ptr_.data(), rows_.data(), values_.data()}; }
+  SquareColumns columns() const { return {n_, ptr_.data(), rows_.data(), values_.data()}; }
 
  private:
   int n_;
@@ -141,20 +141,20 @@ class Handle {
 
 class PardisoFactor final : public EngineFactor {
  public:
-  PardisoFactor(std::unique_ptr<Handle> handle, Type type)
-      : handle_(std::move(handle)), type_(type), pivots_(handle_->matrix().n) {
-    const std::vector<double> diagonal = handle_->diagonal();
-    for (size_t k = 0; k < diagonal.size(); ++k) pivots_[handle_->column(k)] = std::abs(diagonal[k]);
+  PardisoFactor(std::unique_ptr<PardisoMatrix> matrix, Type type)
+      : matrix_(std::move(matrix)), type_(type), pivots_(matrix_->columns().n) {
+    const std::vector<double> diagonal = matrix_->diagonal();
+    for (size_t k = 0; k < diagonal.size(); ++k) pivots_[matrix_->column(k)] = std::abs(diagonal[k]);
   }
   void solve(double* x, int64_t columns, bool t) const override {
-    const std::lock_guard lock(mutex_);  // a handle has one workspace
-    handle_->solve(x, columns, t);
+    const std::lock_guard lock(mutex_);  // PARDISO has one workspace a matrix
+    matrix_->solve(x, columns, t);
   }
   double pivot(int64_t k) const override { return pivots_[k]; }
   // PARDISO does not tell which rows it exchanged: Eigen must find the sign of an LU.
   int sign() const override {
     if (type_ == Type::positive_definite) return 1;
-    const SquareColumns A = handle_->matrix();
+    const SquareColumns A = matrix_->columns();
     const Factored again = eigen.lu(A)->factorize(A);
     return again.factor ? again.factor->sign() : 0;
   }
@@ -167,7 +167,7 @@ class PardisoFactor final : public EngineFactor {
   bool solves() const {
     constexpr int refinements = 3;
     constexpr double enough = 1e-12, largest = 1e14;
-    const SquareColumns A = handle_->matrix();
+    const SquareColumns A = matrix_->columns();
     std::vector<double> b(A.n), x(A.n, 0.0), r, size;
     for (int i = 0; i < A.n; ++i) b[i] = (i * 2654435761u >> 16 & 1) ? 1 : -1;  // no pattern that a matrix might share
     r = b;
@@ -190,7 +190,7 @@ class PardisoFactor final : public EngineFactor {
   }
 
  private:
-  std::unique_ptr<Handle> handle_;
+  std::unique_ptr<PardisoMatrix> matrix_;
   Type type_;
   std::vector<double> pivots_;
   mutable std::mutex mutex_;
@@ -198,20 +198,20 @@ class PardisoFactor final : public EngineFactor {
 
 class PardisoAnalysis final : public Analysis {
  public:
-  PardisoAnalysis(const SquareColumns& A, Type type) : type_(type), order_(Handle(A, type).order()) {}
+  PardisoAnalysis(const SquareColumns& A, Type type) : type_(type), order_(PardisoMatrix(A, type).order()) {}
 
   Factored factorize(const SquareColumns& A) const override {
     constexpr int no_pivot = -4;
     if (order_.empty()) return {};
-    auto handle = std::make_unique<Handle>(A, type_);
-    const int error = handle->factorize(order_);
+    auto matrix = std::make_unique<PardisoMatrix>(A, type_);
+    const int error = matrix->factorize(order_);
     if (type_ == Type::positive_definite) {
-      if (error == no_pivot) return {nullptr, first_bad(handle->diagonal())};
+      if (error == no_pivot) return {nullptr, first_bad(matrix->diagonal())};
       if (error) return {};
-      return {std::make_unique<PardisoFactor>(std::move(handle), type_), -1};
+      return {std::make_unique<PardisoFactor>(std::move(matrix), type_), -1};
     }
-    if (error || handle->replaced_pivots()) return {};  // singular, or in need of more pivoting
-    auto factor = std::make_unique<PardisoFactor>(std::move(handle), type_);
+    if (error || matrix->replaced_pivots()) return {};  // singular, or in need of more pivoting
+    auto factor = std::make_unique<PardisoFactor>(std::move(matrix), type_);
     if (!factor->solves()) return {};
     return {std::move(factor), -1};
   }

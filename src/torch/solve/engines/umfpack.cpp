@@ -24,19 +24,19 @@ struct Library {
                      int* reciprocal, double* scale, void* numeric);
   void (*free_symbolic)(void** symbolic);
   void (*free_numeric)(void** numeric);
-  bool here = false;
+  bool installed = false;
   Numbers control{};
 
   Library() {
     SharedLibrary library({"libumfpack.so.6", "libumfpack.so.5"}, RTLD_DEEPBIND);  // its own BLAS, not torch's
-    here = static_cast<bool>(library.find("umfpack_di_defaults", defaults)
-                                 .find("umfpack_di_symbolic", symbolic)
-                                 .find("umfpack_di_numeric", numeric)
-                                 .find("umfpack_di_solve", solve)
-                                 .find("umfpack_di_get_numeric", get_numeric)
-                                 .find("umfpack_di_free_symbolic", free_symbolic)
-                                 .find("umfpack_di_free_numeric", free_numeric));
-    if (!here) return;
+    installed = static_cast<bool>(library.find("umfpack_di_defaults", defaults)
+                                      .find("umfpack_di_symbolic", symbolic)
+                                      .find("umfpack_di_numeric", numeric)
+                                      .find("umfpack_di_solve", solve)
+                                      .find("umfpack_di_get_numeric", get_numeric)
+                                      .find("umfpack_di_free_symbolic", free_symbolic)
+                                      .find("umfpack_di_free_numeric", free_numeric));
+    if (!installed) return;
     constexpr int refinement_steps = 7, scaling = 16;
     defaults(control.data());
     control[refinement_steps] = control[scaling] = 0;  // done by us, for all engines
@@ -114,7 +114,7 @@ class UmfpackAnalysis final : public Analysis {
 }  // namespace
 
 const Engine umfpack = {
-    "umfpack", [] { return std::string(library().here ? "(SuiteSparse)" : ""); },
+    "umfpack", [] { return std::string(library().installed ? "(SuiteSparse)" : ""); },
     [](const SquareColumns& A) -> std::unique_ptr<Analysis> { return std::make_unique<UmfpackAnalysis>(A); }, nullptr};
 
 }  // namespace gossamer
