@@ -219,6 +219,34 @@ def test_one_analysis_serves_all_matrices_of_a_pattern() -> None:
     torch.testing.assert_close(first.solve(b), 2 * second.solve(b))
 
 
+def test_the_real_form_is_kept_with_the_pattern() -> None:
+    """Complex matrices on one pattern share the pattern of their real forms, also one made in inference mode."""
+    A = gs.from_dense(torch.tensor([[2, 1j], [0, 1 - 1j]], dtype=torch.complex128))
+    b = torch.tensor([1, 1j], dtype=torch.complex128)
+    with torch.inference_mode():
+        first = gs.linalg.factorize(A)
+    values = (2 * A.values).requires_grad_()
+    second = gs.linalg.factorize(A.with_values(values))
+    assert second._real.pattern is first._real.pattern
+    second.solve(b).abs().sum().backward()
+    assert values.grad is not None
+
+
+def test_ops_of_the_real_form_name_what_is_wrong() -> None:
+    ops = torch.ops.gossamer
+    A = gs.from_dense(torch.eye(2, dtype=torch.complex128))
+    indptr, indices, positions = ops.real_form(A.pattern.tensors(), A.shape)
+    assert indptr.tolist() == [0, 2, 4, 6, 8]
+    assert indices.tolist() == [0, 1, 0, 1, 2, 3, 2, 3]
+    assert ops.real_values(A.values * (1 + 2j), positions).tolist() == [1, -2, 2, 1, 1, -2, 2, 1]
+    with pytest.raises(TypeError, match="real_values: values must be complex, not Double"):
+        ops.real_values(A.values.real, positions)
+    with pytest.raises(ValueError, match=r"real_form: a pattern is \{indptr, indices\}, not 1 tensors"):
+        ops.real_form([A.pattern.indptr], A.shape)
+    with pytest.raises(IndexError):
+        ops.real_values(A.values, positions + 1)
+
+
 def test_a_factor_that_is_gone_is_an_error() -> None:
     A = gs.poisson(3, dtype=f64)
     handle = gs.linalg.factorize(A)._handle
