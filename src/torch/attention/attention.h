@@ -106,14 +106,14 @@ AttentionGradients attention_backward_autograd(TensorList pattern, const Tensor&
                                                double dropout, const Optional& seed) {
   using Inputs = typename Kind::Inputs;
   using Composed = typename Kind::Composed;
-  constexpr size_t OF_Z = INPUTS;  // G stands behind the inputs.
+  constexpr size_t OF_Z = INPUTS;  // G, the gradient of Z, stands behind the inputs.
   const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
   const variable_list gradients = differentiable_many(
       Kind::name, {first, second, third, or_undefined(on_edges), G},
       [&](const variable_list& inputs) { return call_backward<Kind>(settings, inputs[OF_Z], inputs, Z, lse); },
       [settings](const variable_list& grads, const variable_list& inputs, const variable_list&, const Wanted& wanted) {
         const Composed composed{settings, from_list<Inputs>(inputs)};
-        const Inputs tangents = from_list<Inputs>(grads);
+        const Inputs tangents = from_list<Inputs>(grads);  // The gradients of the gradients take their place.
         variable_list result = to_list(composed.hvp(inputs[OF_Z], tangents));
         result.push_back(wanted[OF_Z] ? composed.jvp(tangents) : Tensor());
         return result;
