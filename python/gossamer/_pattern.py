@@ -158,8 +158,9 @@ class Pattern:
 
     def tensors_for(self, *operands: Tensor | None, with_transpose: bool = False) -> list[Tensor]:
         """The same for a call whose gradient multiplies by the transpose if one of these operands wants one."""
-        learning = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in operands)
-        return self.tensors(with_transpose or learning)
+        for t in operands:  # a plain loop: this is on the way of every small product
+            with_transpose = with_transpose or (t is not None and t.requires_grad and torch.is_grad_enabled())
+        return self.tensors(with_transpose)
 
     def keep(self, key: Hashable, make: Callable[[], Any], other: Pattern | None = None) -> Any:
         """What ``make`` gives, made once and kept with the pattern under ``key``.

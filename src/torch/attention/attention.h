@@ -59,6 +59,9 @@ void check_attention(const char* op, const AttentionSettings& settings, const Te
 // Checks another input against x_src: dtype, device and `size`, which `wanted` says in words.
 void check_input(const char* op, const char* name, const Tensor& input, const Tensor& x_src,
                  const std::vector<SymInt>& size, const char* wanted);
+// What a backward is given besides: the gradient G of Z, Z itself and lse.
+void check_outputs(const char* op, const AttentionSettings& settings, const Tensor& x_src, const Tensor& G,
+                   const Tensor& Z, const Tensor& lse);
 
 template <class Kind>
 variable_list call_forward(const AttentionSettings& settings, const variable_list& inputs) {
@@ -185,16 +188,18 @@ AttentionOutputs attention_with_weights_op(TensorList pattern, const Tensor& fir
 template <class Kind>
 Tensor attention(const Pattern& pattern, const typename Kind::Inputs& inputs, const AttentionOptions& options) {
   const auto& [first, second, third, on_edges] = inputs;
-  return attention_op<Kind>(pattern.tensors_for({first, second, third, on_edges}), first, second, third, or_none(on_edges),
-                            pattern.sym_shape(), options.negative_slope, options.dropout, options.seed);
+  return attention_op<Kind>(pattern.tensors_for({first, second, third, on_edges}), first, second, third,
+                            or_none(on_edges), pattern.sym_shape(), options.negative_slope, options.dropout,
+                            options.seed);
 }
 
 template <class Kind>
 AttentionOutputs attention_with_weights(const Pattern& pattern, const typename Kind::Inputs& inputs,
                                         const AttentionOptions& options) {
   const auto& [first, second, third, on_edges] = inputs;
-  return attention_with_weights_op<Kind>(pattern.tensors_for({first, second, third, on_edges}), first, second, third, or_none(on_edges),
-                                         pattern.sym_shape(), options.negative_slope, options.dropout, options.seed);
+  return attention_with_weights_op<Kind>(pattern.tensors_for({first, second, third, on_edges}), first, second, third,
+                                         or_none(on_edges), pattern.sym_shape(), options.negative_slope,
+                                         options.dropout, options.seed);
 }
 
 }  // namespace gossamer

@@ -32,6 +32,17 @@ void check_input(const char* op, const char* name, const Tensor& input, const Te
                     SymIntArrayRef(size), ", not ", shape_text(input));
 }
 
+void check_outputs(const char* op, const AttentionSettings& settings, const Tensor& x_src, const Tensor& G,
+                   const Tensor& Z, const Tensor& lse) {
+  const SymInt n = settings.shape[0], H = x_src.sym_size(1);
+  check_input(op, "G", G, x_src, {n, H, x_src.sym_size(2)}, "(n_dst, H, d)");
+  check_input(op, "Z", Z, x_src, {n, H, x_src.sym_size(2)}, "(n_dst, H, d)");
+  TORCH_CHECK_TYPE(lse.scalar_type() == sum_type(x_src), op, ": lse must be ", sum_type(x_src), ", not ",
+                   lse.scalar_type());
+  TORCH_CHECK_VALUE(lse.device() == x_src.device() && lse.dim() == 2 && lse.sym_size(0) == n && lse.sym_size(1) == H,
+                    op, ": lse must be (n_dst, H) beside x_src, not ", shape_text(lse), " on ", lse.device());
+}
+
 Tensor ops::head_scores(const Tensor& X, const Tensor& a) {
   TORCH_CHECK_VALUE(X.dim() == 3 && a.dim() == 3 && X.sym_size(1) == a.sym_size(1) && X.sym_size(2) == a.sym_size(2),
                     "head_scores: X ", shape_text(X), " and a ", shape_text(a), " must be (n, H, d) and (k, H, d)");

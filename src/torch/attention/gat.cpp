@@ -100,6 +100,7 @@ AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x
   const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
   const Inputs inputs{x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)};
   check(settings, inputs);
+  check_outputs(op_name, settings, x_src, G, Z, lse);
   const Tensor no_edges = at::empty_symint({0, x_src.sym_size(1)}, x_src.options());
   const Tensor dx_src = empty_for(x_src), d_src = empty_for(alpha_src), d_dst = empty_for(alpha_dst),
                d_edge = alpha_edge ? empty_for(*alpha_edge) : no_edges;

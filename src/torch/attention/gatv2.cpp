@@ -106,6 +106,7 @@ AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x
   const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
   const Inputs inputs{x_src, x_dst, att, or_undefined(x_edge)};
   check(settings, inputs);
+  check_outputs(op_name, settings, x_src, G, Z, lse);
   const Tensor no_edges = at::empty_symint({0, x_src.sym_size(1), x_src.sym_size(2)}, x_src.options());
   const Tensor d_src = empty_for(x_src), d_dst = empty_for(x_dst), d_att = empty_for(att),
                d_edge = x_edge ? empty_for(*x_edge) : no_edges;

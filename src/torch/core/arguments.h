@@ -45,9 +45,9 @@ inline std::optional<Tensor> on_host(const std::optional<Tensor>& t) {
   return t ? std::optional(on_host(*t)) : std::nullopt;
 }
 inline std::vector<Tensor> on_host(TensorList tensors) {
-  std::vector<Tensor> moved;
-  for (const Tensor& t : tensors) moved.push_back(on_host(t));
-  return moved;
+  std::vector<Tensor> host_tensors;
+  for (const Tensor& t : tensors) host_tensors.push_back(on_host(t));
+  return host_tensors;
 }
 template <class Argument>
 const Argument& on_host(const Argument& argument) {

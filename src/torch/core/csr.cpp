@@ -16,6 +16,11 @@ std::string shape_text(const Tensor& t) {
   return text.str();
 }
 
+int64_t number_at(const Tensor& vector, int64_t place) {
+  const int64_t at = place * vector.stride(0);
+  return vector.scalar_type() == at::kInt ? ptr<int32_t>(vector)[at] : ptr<int64_t>(vector)[at];
+}
+
 namespace {
 
 void check_index(const char* op, const char* name, const Tensor& t, const Tensor& like) {
@@ -26,6 +31,14 @@ void check_index(const char* op, const char* name, const Tensor& t, const Tensor
   TORCH_CHECK_VALUE(t.dim() == 1, op, ": ", name, " must have one dimension, not shape ", shape_text(t));
   TORCH_CHECK_VALUE(t.device() == like.device(), op, ": ", name, " is on ", t.device(), " but indptr is on ",
                     like.device());
+}
+
+// indptr ends at the number of indices. On a device this is not looked at: it would make every call wait for it.
+void check_entries(const char* op, const Tensor& indptr, const Tensor& indices) {
+  if (!indptr.is_cpu() || indptr.size(0) == 0) return;
+  const int64_t entries = number_at(indptr, indptr.size(0) - 1);
+  TORCH_CHECK_VALUE(entries == indices.size(0), op, ": indptr ends at ", entries, " but there are ", indices.size(0),
+                    " indices");
 }
 
 }  // namespace
@@ -40,6 +53,7 @@ PatternTensors unpack(const char* op, TensorList pattern, SymIntArrayRef shape, 
   check_index(op, "indices", indices, indptr);
   TORCH_CHECK_VALUE(indptr.sym_size(0) == shape[0] + 1, op, ": indptr has ", indptr.sym_size(0),
                     " entries but a matrix of ", shape[0], " rows needs ", shape[0] + 1);
+  check_entries(op, indptr, indices);
   if (!t) return {shape[0], shape[1], indptr.contiguous(), indices.contiguous(), {}};
   if (pattern.size() == 2) {
     const auto [indptr_t, indices_t, perm] = ops::transpose(indptr, indices, shape);

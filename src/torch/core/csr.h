@@ -54,6 +54,10 @@ void check_same_dtype(const char* op, const char* name, const Tensor& dense, con
 // A kernel reads rows any distance apart, but each row in one piece: X itself if it is laid out so, else a copy.
 Tensor with_compact_rows(const Tensor& X);
 
+// The number at a place of an int32 or int64 vector on the host, read where it lies: a tensor's own item() takes longer
+// than a small product.
+int64_t number_at(const Tensor& vector, int64_t place);
+
 // Each tensor contiguous, for kernels that read it so; undefined ones stay undefined.
 std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors);
 Tensor empty_for(const Tensor& t);         // of the same shape, contiguous

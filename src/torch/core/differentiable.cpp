@@ -36,21 +36,21 @@ void OpNode::release_variables() {
 }
 
 variable_list tangents(const variable_list& inputs) {
-  variable_list found;
+  variable_list result;
   for (size_t k = 0; k < inputs.size(); ++k) {
     if (!inputs[k].defined()) continue;
     const Tensor& tangent = inputs[k]._fw_grad(/*level=*/0);
     if (!tangent.defined()) continue;
-    found.resize(inputs.size());
-    found[k] = tangent;
+    result.resize(inputs.size());
+    result[k] = tangent;
   }
-  return found;
+  return result;
 }
 
 variable_list primals(const variable_list& inputs) {
-  variable_list found;
-  for (const Tensor& input : inputs) found.push_back(input.defined() ? input._fw_primal(/*level=*/0) : input);
-  return found;
+  variable_list result;
+  for (const Tensor& input : inputs) result.push_back(input.defined() ? input._fw_primal(/*level=*/0) : input);
+  return result;
 }
 
 }  // namespace gossamer

@@ -58,8 +58,9 @@ inline void set_tangent(const Tensor& output, const Tensor& tangent) {
 
 // The outputs of `op` and its node, if there is one. The first `differentiable` outputs have a history.
 template <class Op>
-std::pair<variable_list, c10::intrusive_ptr<OpNode>> recorded(const char* name, const variable_list& inputs,
-                                                              const Op& op, VjpOfMany vjp, size_t differentiable) {
+std::pair<variable_list, c10::intrusive_ptr<OpNode>> call_and_record(const char* name, const variable_list& inputs,
+                                                                     const Op& op, VjpOfMany vjp,
+                                                                     size_t differentiable) {
   variable_list outputs;
   c10::intrusive_ptr<OpNode> node;
   {
@@ -75,9 +76,9 @@ std::pair<variable_list, c10::intrusive_ptr<OpNode>> recorded(const char* name, 
 
 // With one output.
 template <class Op>
-std::pair<Tensor, c10::intrusive_ptr<OpNode>> recorded(const char* name, const variable_list& inputs, const Op& op,
-                                                       Vjp vjp) {
-  auto [outputs, node] = recorded(
+std::pair<Tensor, c10::intrusive_ptr<OpNode>> call_and_record(const char* name, const variable_list& inputs,
+                                                              const Op& op, Vjp vjp) {
+  auto [outputs, node] = call_and_record(
       name, inputs, [&op](const variable_list& in) { return variable_list{op(in)}; },
       [vjp = std::move(vjp)](const variable_list& grads, const variable_list& in, const variable_list& out,
                              const Wanted& wanted) {
@@ -87,20 +88,20 @@ std::pair<Tensor, c10::intrusive_ptr<OpNode>> recorded(const char* name, const v
   return {outputs[0], node};
 }
 
-// The output of `op` with its derivatives recorded. `op` maps variable_list → Tensor and calls the dispatcher. It must
-// be linear in each input, so that forward mode is Σ_k op(inputs with input k replaced by its tangent).
+// The output of `op` with its derivatives call_and_record. `op` maps variable_list → Tensor and calls the dispatcher.
+// It must be linear in each input, so that forward mode is Σ_k op(inputs with input k with_tangent by its tangent).
 template <class Op>
 Tensor differentiable(const char* name, const variable_list& inputs, const Op& op, Vjp vjp) {
-  const Tensor output = recorded(name, inputs, op, std::move(vjp)).first;
-  const variable_list moving = tangents(inputs);
-  if (moving.empty()) return output;
+  const Tensor output = call_and_record(name, inputs, op, std::move(vjp)).first;
+  const variable_list input_tangents = tangents(inputs);
+  if (input_tangents.empty()) return output;
   Tensor tangent;
-  const variable_list at = primals(inputs);
-  for (size_t k = 0; k < moving.size(); ++k) {
-    if (!moving[k].defined()) continue;
-    variable_list replaced = at;
-    replaced[k] = moving[k];
-    const Tensor term = op(replaced);
+  const variable_list primal_inputs = primals(inputs);
+  for (size_t k = 0; k < input_tangents.size(); ++k) {
+    if (!input_tangents[k].defined()) continue;
+    variable_list with_tangent = primal_inputs;
+    with_tangent[k] = input_tangents[k];
+    const Tensor term = op(with_tangent);
     tangent = tangent.defined() ? tangent.add(term) : term;
   }
   set_tangent(output, tangent);
@@ -112,9 +113,9 @@ Tensor differentiable(const char* name, const variable_list& inputs, const Op& o
 template <class Op, class Jvp>
 Tensor differentiable(const char* name, const variable_list& inputs, const Op& op, Vjp vjp, const Jvp& jvp,
                       bool keep_output = true) {
-  const auto [output, node] = recorded(name, inputs, op, std::move(vjp));
-  const variable_list moving = tangents(inputs);
-  if (!moving.empty()) set_tangent(output, jvp(primals(inputs), moving, output));
+  const auto [output, node] = call_and_record(name, inputs, op, std::move(vjp));
+  const variable_list input_tangents = tangents(inputs);
+  if (!input_tangents.empty()) set_tangent(output, jvp(primals(inputs), input_tangents, output));
   if (node && keep_output) node->keep_outputs({output}, 1);  // with its tangent, which forward over reverse reads
   return output;
 }
@@ -123,10 +124,10 @@ Tensor differentiable(const char* name, const variable_list& inputs, const Op& o
 template <class Op, class Jvp>
 variable_list differentiable_many(const char* name, const variable_list& inputs, const Op& op, VjpOfMany vjp,
                                   const Jvp& jvp, size_t differentiable, bool keep_outputs) {
-  const auto [outputs, node] = recorded(name, inputs, op, std::move(vjp), differentiable);
-  if (const variable_list moving = tangents(inputs); !moving.empty()) {
-    const variable_list moved = jvp(primals(inputs), moving, outputs);
-    for (size_t k = 0; k < differentiable; ++k) set_tangent(outputs[k], moved[k]);
+  const auto [outputs, node] = call_and_record(name, inputs, op, std::move(vjp), differentiable);
+  if (const variable_list input_tangents = tangents(inputs); !input_tangents.empty()) {
+    const variable_list output_tangents = jvp(primals(inputs), input_tangents, outputs);
+    for (size_t k = 0; k < differentiable; ++k) set_tangent(outputs[k], output_tangents[k]);
   }
   if (node && keep_outputs) node->keep_outputs(outputs, differentiable);
   return outputs;

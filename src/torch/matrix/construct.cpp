@@ -83,6 +83,7 @@ Tensor ops::to_dense(const Tensor& indptr, const Tensor& indices, const Tensor& 
                      bool simple) {
   TORCH_CHECK_VALUE(values.dim() >= 1 && values.size(0) == indices.size(0), "to_dense: values has shape ",
                     shape_text(values), " but the pattern has ", indices.size(0), " entries");
+  TORCH_CHECK_VALUE(shape.size() == 2, "to_dense: shape must be (rows, cols), not ", shape.size(), " numbers");
   auto size = values.sizes().vec();
   size[0] = shape[0] * shape[1];
   const Tensor place = row_indices(indptr, indices) * shape[1] + indices;

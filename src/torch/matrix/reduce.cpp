@@ -25,6 +25,11 @@ struct WithoutAutocast {
       c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA})};
 };
 
+void check_values(const char* op, const Tensor& values, const PatternTensors& A) {
+  TORCH_CHECK_VALUE(values.dim() >= 1 && values.dim() <= 2 && values.sym_size(0) == A.nnz(), op, ": values has shape ",
+                    shape_text(values), " but the pattern has ", A.nnz(), " entries");
+}
+
 // 0 or 1.
 int64_t axis(const char* op, int64_t dim) {
   TORCH_CHECK_INDEX(dim >= -2 && dim <= 1, op, ": dim must be 0, 1 or None, not ", dim);
@@ -36,6 +41,12 @@ Tensor argmax(const Tensor& indptr, const Tensor& values, SymInt cols) {
                     shape_text(values));
   TORCH_CHECK_VALUE(values.device() == indptr.device(), "amax: values are on ", values.device(),
                     " but the pattern is on ", indptr.device());
+  TORCH_CHECK_TYPE(indptr.scalar_type() == at::kInt || indptr.scalar_type() == at::kLong,
+                   "amax: indptr must be int32 or int64, not ", indptr.scalar_type());
+  TORCH_CHECK_VALUE(indptr.dim() == 1 && indptr.sym_size(0) >= 1, "amax: indptr must be (rows + 1,), not ",
+                    shape_text(indptr));
+  TORCH_CHECK_VALUE(!indptr.is_cpu() || number_at(indptr, indptr.size(0) - 1) == values.size(0),
+                    "amax: values has shape ", shape_text(values), ", which is not one number an entry");
   auto size = values.sym_sizes().vec();
   size[0] = indptr.sym_size(0) - 1;
   const Tensor at = at::empty_symint(size, values.options().dtype(at::kLong));
@@ -94,6 +105,7 @@ Tensor ops::row_sum(TensorList pattern, const Tensor& values, SymIntArrayRef sha
 
 Tensor ops::spread(TensorList pattern, const Tensor& d, SymIntArrayRef shape, bool cols) {
   const WithoutAutocast precise;
+  unpack("spread", pattern, shape, /*t=*/false);  // for its checks, as below
   const Tensor own = d.dim() == 2 ? d.unsqueeze(-1) : d;
   auto size = own.sym_sizes().vec();
   size[0] = shape[cols ? 0 : 1];
@@ -103,6 +115,8 @@ Tensor ops::spread(TensorList pattern, const Tensor& d, SymIntArrayRef shape, bo
 
 Tensor ops::scale_axis(TensorList pattern, const Tensor& values, const Tensor& d, SymIntArrayRef shape, bool cols) {
   const char* op = cols ? "scale_cols" : "scale_rows";
+  const PatternTensors A = unpack(op, pattern, shape, /*t=*/false);
+  check_values(op, values, A);
   const SymInt& n = shape[cols ? 1 : 0];
   TORCH_CHECK_VALUE(d.dim() >= 1 && d.dim() <= values.dim() && d.sym_size(0) == n &&
                         (d.dim() == 1 || d.sym_size(1) == values.sym_size(1)),
@@ -115,6 +129,7 @@ Tensor ops::scale_axis(TensorList pattern, const Tensor& values, const Tensor& d
 
 Tensor ops::sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim) {
   const WithoutAutocast precise;
+  check_values("sum", values, unpack("sum", pattern, shape, /*t=*/false));
   if (!dim) return total(row_sum(pattern, values, shape));
   const int64_t along = axis("sum", *dim);
   auto size = values.sym_sizes().vec();
@@ -123,6 +138,7 @@ Tensor ops::sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape, 
 }
 
 Tensor ops::mean(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim) {
+  unpack("mean", pattern, shape, /*t=*/false);
   const SymInt count = dim ? shape[axis("mean", *dim)] : shape[0] * shape[1];
   return sum(pattern, values, shape, dim) / count.expect_int();
 }

@@ -19,6 +19,7 @@ namespace {
 Tensor dot_forward(const Tensor& u, const Tensor& v) {
   TORCH_CHECK_VALUE(u.sym_sizes() == v.sym_sizes(), "dot: u has shape ", shape_text(u), " but v has ", shape_text(v));
   check_same_dtype("dot", "v", v, "u", u);
+  TORCH_CHECK_VALUE(u.device() == v.device(), "dot: u is on ", u.device(), " but v is on ", v.device());
   if (u.is_cuda()) return u.mul(v).sum();
   const Tensor out = at::empty({}, u.options());
   if (u.is_meta()) return out;

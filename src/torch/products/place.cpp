@@ -37,7 +37,21 @@ Tensor complex_heads(const Tensor& whole, const Tensor& like) {
   return at::view_as_complex(whole.view_symint(size));
 }
 
-void check_part(const char* op, const Tensor& part, const Tensor& at) {
+// A map into n entries of a whole. It ascends, so on the host its ends tell that it stays inside.
+void check_map(const char* op, const Tensor& at, const Tensor& values, const SymInt& n) {
+  TORCH_CHECK_TYPE(at.scalar_type() == at::kInt || at.scalar_type() == at::kLong, op,
+                   ": a map must be int32 or int64, not ", at.scalar_type());
+  TORCH_CHECK_VALUE(at.dim() == 1, op, ": a map must have one dimension, not shape ", shape_text(at));
+  TORCH_CHECK_VALUE(at.device() == values.device(), op, ": the map is on ", at.device(), " but the values are on ",
+                    values.device());
+  if (!at.is_cpu() || at.size(0) == 0) return;
+  const int64_t first = number_at(at, 0), last = number_at(at, at.size(0) - 1);
+  TORCH_CHECK_VALUE(first >= 0 && last < n, op, ": the map goes from ", first, " to ", last, ", outside the ", n,
+                    " entries");
+}
+
+void check_part(const char* op, const Tensor& part, const Tensor& at, const SymInt& n) {
+  check_map(op, at, part, n);
   TORCH_CHECK_VALUE(part.dim() >= 1 && part.dim() <= 2 && part.sym_size(0) == at.sym_size(0), op, ": values of shape ",
                     shape_text(part), " do not fit a map of ", at.sym_size(0), " entries");
 }
@@ -45,6 +59,7 @@ void check_part(const char* op, const Tensor& part, const Tensor& at) {
 Tensor pick_forward(const Tensor& whole, const Tensor& at) {
   TORCH_CHECK_VALUE(whole.dim() >= 1 && whole.dim() <= 2, "pick: values must be (nnz,) or (nnz, H), not ",
                     shape_text(whole));
+  check_map("pick", at, whole, whole.sym_size(0));
   if (whole.is_cuda()) return whole.index_select(0, at);
   if (whole.is_complex()) return complex_heads(pick_forward(real_heads(whole), at), whole);
   const Tensor part = at::empty_symint(with_entries(whole, at.sym_size(0)), whole.options());
@@ -58,7 +73,7 @@ Tensor pick_forward(const Tensor& whole, const Tensor& at) {
 }
 
 Tensor place_forward(const Tensor& part, const Tensor& at, SymInt n) {
-  check_part("place", part, at);
+  check_part("place", part, at, n);
   if (part.is_complex()) return complex_heads(place_forward(real_heads(part), at, std::move(n)), part);
   if (part.is_cuda())
     return at::zeros_symint(with_entries(part, std::move(n)), part.options()).index_copy(0, at.to(at::kLong), part);
@@ -74,9 +89,12 @@ Tensor place_forward(const Tensor& part, const Tensor& at, SymInt n) {
 }
 
 Tensor sum_forward(const Tensor& a, const Tensor& at_a, const Tensor& b, const Tensor& at_b, SymInt n) {
-  check_part("place_sum", a, at_a);
-  check_part("place_sum", b, at_b);
+  check_part("place_sum", a, at_a, n);
+  check_part("place_sum", b, at_b, n);
   check_same_dtype("place_sum", "b", b, "a", a);
+  TORCH_CHECK_TYPE(at_a.scalar_type() == at_b.scalar_type(), "place_sum: one map is ", at_a.scalar_type(),
+                   " and the other is ", at_b.scalar_type());
+  TORCH_CHECK_VALUE(a.device() == b.device(), "place_sum: a is on ", a.device(), " but b is on ", b.device());
   TORCH_CHECK_VALUE(a.dim() == b.dim() && (a.dim() == 1 || a.sym_size(1) == b.sym_size(1)), "place_sum: a ",
                     shape_text(a), " and b ", shape_text(b), " have different heads");
   if (a.is_complex()) return complex_heads(sum_forward(real_heads(a), at_a, real_heads(b), at_b, std::move(n)), a);

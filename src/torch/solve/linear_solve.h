@@ -39,7 +39,7 @@ struct LinearSolve {
   }
 
   // b' - A' x, where a tangent that is undefined is 0.
-  Tensor moved_right_side(const Tensor& values_tangent, const Tensor& b_tangent, const Tensor& x) const {
+  Tensor right_side_tangent(const Tensor& values_tangent, const Tensor& b_tangent, const Tensor& x) const {
     if (!values_tangent.defined()) return b_tangent;
     const Tensor product = ops::spmm(pattern, masked(values_tangent), x, shape, t);
     return b_tangent.defined() ? b_tangent.sub(product) : product.neg();
@@ -57,7 +57,7 @@ inline Tensor differentiable_solve(LinearSolve A, const Tensor& values, const Te
         return grads;
       },
       [&A](const variable_list& in, const variable_list& tangents, const Tensor& x) {
-        return A.solve(in[0], A.moved_right_side(tangents[0], tangents[1], x), in[2], A.t);
+        return A.solve(in[0], A.right_side_tangent(tangents[0], tangents[1], x), in[2], A.t);
       });
 }
 

@@ -61,6 +61,8 @@ Gathered blocks(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::
   bool wide = false;
   int64_t nnz = 0;
   for (size_t k = 0; k < indptrs.size(); ++k) {
+    TORCH_CHECK_VALUE(indptrs[k].dim() == 1 && indptrs[k].size(0) >= 1 && indices[k].dim() == 1, "blocks: block ", k,
+                      " has indptr ", shape_text(indptrs[k]), " and indices ", shape_text(indices[k]));
     TORCH_CHECK_VALUE(at[2 * k] >= 0 && at[2 * k] + indptrs[k].size(0) - 1 <= shape[0], "blocks: block ", k, " of ",
                       indptrs[k].size(0) - 1, " rows does not fit at row ", at[2 * k], " of ", shape[0]);
     wide = wide || indptrs[k].scalar_type() == at::kLong;
@@ -129,6 +131,10 @@ ops::Parts ops::stack(TensorList indptrs, TensorList indices, TensorList values,
                       bool beside) {
   const char* op = below && beside ? "block_diag" : below ? "vstack" : "hstack";
   TORCH_CHECK_VALUE(!values.empty(), op, ": wants at least one matrix");
+  TORCH_CHECK_VALUE(
+      indptrs.size() == values.size() && indices.size() == values.size() && shapes.size() == 2 * values.size(), op,
+      ": ", values.size(), " values for ", indptrs.size(), " indptrs, ", indices.size(), " indices and ",
+      shapes.size() / 2, " shapes");
   Shape shape = {0, 0};
   std::vector<int64_t> at;
   for (size_t k = 0; k < values.size(); ++k) {
@@ -137,6 +143,9 @@ ops::Parts ops::stack(TensorList indptrs, TensorList indices, TensorList values,
                       shapes[1]);
     TORCH_CHECK_VALUE(below || rows == shapes[0], op, ": matrix ", k, " has ", rows, " rows but matrix 0 has ",
                       shapes[0]);
+    TORCH_CHECK_VALUE(
+        values[k].dim() >= 1 && values[k].dim() == values[0].dim() && values[k].sym_size(0) == indices[k].sym_size(0),
+        op, ": matrix ", k, " has values ", shape_text(values[k]), " for ", indices[k].sym_size(0), " entries");
     TORCH_CHECK_VALUE(values[k].sym_sizes().slice(1) == values[0].sym_sizes().slice(1), op, ": matrix ", k,
                       " has values ", shape_text(values[k]), " but matrix 0 has ", shape_text(values[0]));
     check_same_dtype(op, ("matrix " + std::to_string(k)).c_str(), values[k], "matrix 0", values[0]);

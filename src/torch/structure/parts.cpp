@@ -151,6 +151,7 @@ std::tuple<Tensor, Tensor> ops::entries(const Tensor& indptr, const Tensor& indi
 }
 
 Tensor ops::place_entries(const Tensor& values, const Tensor& which, const Tensor& positions, int64_t size) {
+  TORCH_CHECK_VALUE(values.dim() >= 1, "place_entries: values must be (nnz,) or (nnz, H), not a single number");
   auto shape = values.sym_sizes().vec();
   shape[0] = size;
   return values.new_zeros_symint(shape).index_copy(0, which, values.index_select(0, positions));
