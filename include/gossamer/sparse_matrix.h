@@ -20,6 +20,7 @@ class SparseMatrix {
   SparseMatrix(Tensor indptr, Tensor indices, Tensor values, Shape shape, bool check = true);
 
   const Pattern& pattern() const { return pattern_; }
+  operator const Pattern&() const { return pattern_; }  // A function of a pattern takes a matrix too, as in Python.
   const Tensor& values() const { return values_; }
   const Shape& shape() const { return pattern_.shape(); }
   int64_t rows() const { return pattern_.rows(); }
@@ -65,7 +66,8 @@ class SparseMatrix {
   Tensor trace() const;                                        // Σ A[i, i]
   Tensor index(int64_t i, int64_t j) const;                    // A[i, j]
   Tensor index(const Tensor& rows, const Tensor& cols) const;  // A[rows[k], cols[k]], pair by pair
-  SparseMatrix index(const at::indexing::Slice& rows, const at::indexing::Slice& cols = {}) const;  // A[a:b, c:d]
+  // A[a:b, c:d]; steps may be negative.
+  SparseMatrix index(const at::indexing::Slice& rows, const at::indexing::Slice& cols = {}) const;
   // B[r, c] = A[rows[r], cols[c]]; none is all of the axis.
   SparseMatrix submatrix(const std::optional<Tensor>& rows, const std::optional<Tensor>& cols = {}) const;
   SparseMatrix tril(int64_t k = 0) const;  // the entries with j - i <= k
@@ -84,7 +86,7 @@ SparseMatrix from_edge_index(const Tensor& edge_index, std::optional<Tensor> val
                              std::optional<int64_t> num_nodes = {});
 SparseMatrix eye(int64_t n, std::optional<int64_t> cols = {}, at::TensorOptions options = {});
 SparseMatrix poisson(at::IntArrayRef grid, at::TensorOptions options = {});
-SparseMatrix random(Shape shape, double density, std::optional<at::Generator> generator = {},
+SparseMatrix random(Shape shape, double density = 0.01, std::optional<at::Generator> generator = {},
                     at::TensorOptions options = {});
 
 namespace ops {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "message.h"
+
 namespace gs = gossamer;
 
 namespace {
@@ -49,6 +51,12 @@ TEST(Linalg, SolveTriangular) {
   expect_same(
       sample(6, 3), [&](auto& A) { return gs::linalg::solve_triangular(A, b); },
       [&](auto& X) { return torch::linalg_solve(X.tril(), b); });
+}
+
+TEST(Linalg, ErrorsNameTheFunctionThatWasCalled) {
+  const auto A = gs::random({2, 3}, 1.0, {}, f64);
+  EXPECT_EQ(message([&] { gs::linalg::solve_triangular(A, torch::ones(2, f64)); }),
+            "solve_triangular: the matrix must be square, not 2 x 3");
 }
 
 // A complex matrix goes through its real form: both ways, and log|det|.

@@ -72,7 +72,10 @@ SparseMatrix SparseMatrix::scale_cols(const Tensor& d) const {
 }
 
 SparseMatrix SparseMatrix::map(const std::function<Tensor(const Tensor&)>& f) const {
-  return with_values(f(values_));
+  const Tensor values = f(values_);
+  TORCH_CHECK_VALUE(values.dim() >= 1 && values.dim() <= 2 && values.size(0) == nnz(), "map: f must give values for ",
+                    nnz(), " entries, not ", shape_text(values));
+  return with_values(values);
 }
 
 }  // namespace gossamer

@@ -56,9 +56,13 @@ SparseMatrix SparseMatrix::coalesce() const {
 }
 
 std::string SparseMatrix::repr() const {
+  const auto name = [](at::ScalarType type) { return c10::getDtypeNames(type).first; };  // float64, as Python says it
   std::ostringstream text;
-  text << "SparseMatrix(" << rows() << " x " << cols() << ", nnz=" << nnz() << ", " << dtype() << ", " << device()
-       << ")";
+  text << "SparseMatrix(" << rows() << " x " << cols() << ", nnz=" << nnz();
+  if (values_.dim() == 2) text << ", heads=" << values_.size(1);
+  text << ", " << name(dtype()) << ", " << name(pattern_.indices().scalar_type()) << ", " << device();
+  if (requires_grad()) text << ", requires_grad=True";
+  text << ")";
   return text.str();
 }
 
@@ -67,8 +71,7 @@ Tensor SparseMatrix::matmul(const Tensor& X) const {
 }
 
 Tensor SparseMatrix::rmatmul(const Tensor& X) const {
-  TORCH_CHECK_VALUE(X.dim() >= 1 && X.dim() <= 2 && values_.dim() == 1,
-                    "matmul: X A wants X of shape (n,) or (k, n), not ", shape_text(X));
+  TORCH_CHECK_VALUE(X.dim() >= 1 && X.dim() <= 2, "matmul: X A wants X of shape (n,) or (k, n), not ", shape_text(X));
   return X.dim() == 1 ? spmm(*this, X, /*transpose=*/true) : spmm(*this, X.t(), /*transpose=*/true).t();
 }
 
@@ -113,7 +116,8 @@ SparseMatrix poisson(at::IntArrayRef grid, at::TensorOptions options) {
 
 SparseMatrix random(Shape shape, double density, std::optional<at::Generator> generator, at::TensorOptions options) {
   TORCH_CHECK_VALUE(density >= 0 && density <= 1, "random: density must be in [0, 1], not ", density);
-  const auto nnz = std::llround(density * static_cast<double>(shape[0]) * static_cast<double>(shape[1]));
+  const double count = density * static_cast<double>(shape[0]) * static_cast<double>(shape[1]);
+  const auto nnz = static_cast<int64_t>(std::nearbyint(count));  // halves to even, as Python's round
   const auto parts = ops::random(shape, nnz, std::move(generator), c10::typeMetaToScalarType(options.dtype()));
   return assemble(parts, shape).to(options.device());
 }

@@ -172,7 +172,7 @@ Tensor ops::solve_triangular(TensorList pattern, const Tensor& values, const Ten
 Tensor linalg::solve_triangular(const SparseMatrix& L, const Tensor& b, bool upper, bool unit_diagonal,
                                 bool transpose) {
   const Pattern& P = L.pattern();
-  check_square("solve_triangular", P.sym_shape());
+  check_square(op_name, P.sym_shape());  // before the levels, whose error would name another op
   return ops::solve_triangular(P.tensors_for({b, L.values()}, transpose), L.values(), b, P.sym_shape(), P.levels(upper),
                                upper, unit_diagonal, transpose);
 }

@@ -189,15 +189,17 @@ SparseMatrix between(const SparseMatrix& A, int64_t low, int64_t high) {
   return SparseMatrix(kept.pattern, A.values().index_select(0, kept.positions));
 }
 
-Tensor indices_of(const at::indexing::Slice& s, int64_t size) {
-  const int64_t step = s.step().expect_int();
-  TORCH_CHECK_VALUE(step > 0, "slice: step must be positive, not ", step);
+// The positions a slice stands for, as Python's slice.indices gives them; none for all of the axis. A negative step
+// goes from the last position, size - 1, down to the one before the first, -1.
+std::optional<Tensor> indices_of(const at::indexing::Slice& s, int64_t size) {
+  const int64_t step = s.step().expect_int(), low = step < 0 ? -1 : 0, high = step < 0 ? size - 1 : size;
   const auto bound = [&](const c10::SymInt& given) {
     const int64_t at = given.expect_int();
-    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+    return std::clamp(at < 0 ? at + size : at, low, high);
   };
-  const int64_t begin = bound(s.start());
-  return at::arange(begin, std::max(begin, bound(s.stop())), step, at::kLong);
+  const int64_t begin = bound(s.start()), end = bound(s.stop());
+  if (begin == 0 && end == size && step == 1) return std::nullopt;
+  return at::arange(begin, step < 0 ? std::min(begin, end) : std::max(begin, end), step, at::kLong);
 }
 
 }  // namespace

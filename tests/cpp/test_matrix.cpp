@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C++ front end against dense torch: construction, products, gradients, errors. No Python in the process.
+// Matrices in C++ against dense torch: construction, sparse times dense, gradients, errors. No Python in the process.
 #include <gossamer/gossamer.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -19,7 +19,7 @@ gs::SparseMatrix example() {
 
 }  // namespace
 
-TEST(FrontEnd, FromCooSortsAndAddsDuplicates) {
+TEST(Matrix, FromCooSortsAndAddsDuplicates) {
   const auto A = example();
   EXPECT_EQ(A.nnz(), 4);
   EXPECT_EQ(A.pattern().indices().scalar_type(), torch::kInt32);
@@ -33,7 +33,7 @@ TEST(FrontEnd, FromCooSortsAndAddsDuplicates) {
   EXPECT_TRUE(torch::equal(A.T().to_dense(), D.t()));
 }
 
-TEST(FrontEnd, Generators) {
+TEST(Matrix, Generators) {
   EXPECT_TRUE(torch::equal(gs::eye(3, 2).to_dense(), torch::eye(3, 2)));
   const auto A1 = gs::poisson({3}).to_dense(), I = torch::eye(4), A2 = gs::poisson({4}).to_dense();
   EXPECT_TRUE(torch::equal(gs::poisson({3, 4}).to_dense(), torch::kron(A1, I) + torch::kron(torch::eye(3), A2)));
@@ -43,7 +43,19 @@ TEST(FrontEnd, Generators) {
   EXPECT_EQ(G.index({2, 0}).item<float>() + G.index({2, 1}).item<float>() + G.index({0, 1}).item<float>(), 3);
 }
 
-TEST(FrontEnd, ProductsAndGradients) {
+// As Python rounds: halves to the even neighbour.
+TEST(Matrix, RandomRoundsTheNumberOfEntriesAsPythonDoes) {
+  EXPECT_EQ(gs::random({5, 1}, 0.5).nnz(), 2);
+  EXPECT_EQ(gs::random({7, 1}, 0.5).nnz(), 4);
+}
+
+TEST(Matrix, ReprIsPythons) {
+  EXPECT_EQ(gs::poisson({30, 30}, f64).repr(), "SparseMatrix(900 x 900, nnz=4380, float64, int32, cpu)");
+  auto heads = example().with_values(torch::ones({4, 2}, torch::kBFloat16)).requires_grad_();
+  EXPECT_EQ(heads.repr(), "SparseMatrix(3 x 4, nnz=4, heads=2, bfloat16, int32, cpu, requires_grad=True)");
+}
+
+TEST(Matrix, ProductsAndGradients) {
   auto A = example().requires_grad_();
   const auto D = A.detach().to_dense().requires_grad_();
   const auto X = torch::randn({4, 5}, f64).requires_grad_(), X2 = X.detach().clone().requires_grad_();
@@ -63,7 +75,7 @@ TEST(FrontEnd, ProductsAndGradients) {
   EXPECT_TRUE(torch::equal(P.to_dense(), 2 * mask));
 }
 
-TEST(FrontEnd, SecondDerivative) {
+TEST(Matrix, SecondDerivative) {
   auto A = example().requires_grad_();
   const auto x = torch::randn(4, f64).requires_grad_();
   const auto first = torch::autograd::grad({A.matmul(x).pow(3).sum()}, {x}, {}, true, true)[0];
@@ -73,7 +85,7 @@ TEST(FrontEnd, SecondDerivative) {
   EXPECT_TRUE(torch::allclose(second, torch::autograd::grad({first_dense.square().sum()}, {z})[0]));
 }
 
-TEST(FrontEnd, ErrorsNameTheOpTheArgumentAndBothSizes) {
+TEST(Matrix, ErrorsNameTheOpTheArgumentAndBothSizes) {
   const auto A = example();
   EXPECT_EQ(message([&] { A.matmul(torch::ones(3, f64)); }), "spmm: X has 3 rows but A has 4 columns");
   EXPECT_EQ(message([&] { A.matmul(torch::ones(4)); }), "spmm: X is Float but values is Double");
@@ -83,7 +95,7 @@ TEST(FrontEnd, ErrorsNameTheOpTheArgumentAndBothSizes) {
             "Pattern: column 1 in row 0 appears twice");
 }
 
-TEST(FrontEnd, PatternsAreShared) {
+TEST(Matrix, PatternsAreShared) {
   const auto A = example();
   EXPECT_TRUE(A.T().pattern().same_as(A.T().pattern()));
   EXPECT_TRUE(A.T().T().pattern().same_as(A.pattern()));

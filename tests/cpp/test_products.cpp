@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sparse with sparse from C++, against dense torch, with gradients on the patterns.
+// Products and sums of sparse matrices in C++, against dense torch, with gradients on the patterns.
 #include <gossamer/gossamer.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -34,27 +34,27 @@ void expect_same(gs::SparseMatrix A, gs::SparseMatrix B, const F& ours, const G&
 
 }  // namespace
 
-TEST(SparseOps, Product) {
+TEST(Products, Product) {
   expect_same(
       sample(6, 5, 1), sample(5, 7, 2), [](auto& A, auto& B) { return gs::spgemm(A, B); },
       [](auto& X, auto& Y) { return X.mm(Y); });
 }
 
-TEST(SparseOps, SumAndDifference) {
+TEST(Products, SumAndDifference) {
   expect_same(
       sample(6, 5, 1), sample(6, 5, 2), [](auto& A, auto& B) { return A + B; }, [](auto& X, auto& Y) { return X + Y; });
   expect_same(
       sample(6, 5, 3), sample(6, 5, 4), [](auto& A, auto& B) { return A - B; }, [](auto& X, auto& Y) { return X - Y; });
 }
 
-TEST(SparseOps, EntrywiseProduct) {
+TEST(Products, EntrywiseProduct) {
   expect_same(
       sample(6, 5, 1), sample(6, 5, 2), [](auto& A, auto& B) { return gs::hadamard(A, B); },
       [](auto& X, auto& Y) { return X * Y; });
 }
 
 // The patterns are equal but not the same: no union is built, and the values meet entry by entry.
-TEST(SparseOps, EqualPatternsMeetEntryByEntry) {
+TEST(Products, EqualPatternsMeetEntryByEntry) {
   const auto A = sample(6, 5, 1), B = sample(6, 5, 1);
   EXPECT_TRUE(A.pattern().equals(B.pattern()) && !A.pattern().same_as(B.pattern()));
   EXPECT_FALSE(A.pattern().equals(sample(6, 5, 2).pattern()));
@@ -63,7 +63,7 @@ TEST(SparseOps, EqualPatternsMeetEntryByEntry) {
       A, B, [](auto& X, auto& Y) { return gs::hadamard(X, Y) + X; }, [](auto& X, auto& Y) { return X * Y + X; });
 }
 
-TEST(SparseOps, SymbolicWorkIsKeptForAPairOfPatterns) {
+TEST(Products, SymbolicWorkIsKeptForAPairOfPatterns) {
   const auto A = sample(6, 6, 1), B = sample(6, 6, 2);
   EXPECT_TRUE(A.pattern().product(B.pattern()).same_as(gs::spgemm(A, B).pattern()));
   EXPECT_TRUE((A + B).pattern().same_as((A - B).pattern()));
