@@ -9,6 +9,7 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,8 +19,9 @@
 
 namespace gossamer::nn {
 
-using Features = std::variant<Tensor, SparseMatrix>;   // (N, F); sparse features stay sparse
-using Adjacency = std::variant<Tensor, SparseMatrix>;  // edge_index (2, E), or A: row i holds the edges that point at i
+using Features = std::variant<Tensor, SparseMatrix>;  // (N, F); sparse features stay sparse
+// edge_index (2, E), sources above targets; or a pattern or a matrix whose row i holds the edges that point at i.
+using Adjacency = std::variant<Tensor, Pattern, SparseMatrix>;
 using Weighted = std::pair<Tensor, std::pair<Tensor, Tensor>>;  // out, (edge_index, weights of the edges)
 
 // x Wᵀ + b, for dense and sparse x.
@@ -32,17 +34,8 @@ class LinearImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Linear);
 
-// The edges of the graph a layer saw last: a repeated edge_index or matrix is not sorted again.
-class KeptEdges {
- public:
-  const Edges& of(const Adjacency& adjacency, Shape shape, SelfLoops loops);
-
- private:
-  Tensor seen_;
-  int64_t version_ = 0;
-  Shape shape_{};
-  std::optional<Edges> edges_;
-};
+// The layers below sort the edges of a graph once. They are kept with a pattern, or for as long as the edge_index lives
+// and is not written to, whichever layer asks. Threads may share a layer, as long as none of them changes it.
 
 struct GCNOptions {
   bool improved = false, cached = false, normalize = true, bias = true;
@@ -60,9 +53,9 @@ class GCNConvImpl : public torch::nn::Module {
   Tensor bias;
 
  private:
-  SparseMatrix matrix(int64_t n, const Adjacency& adjacency, std::optional<Tensor> edge_weight);
-  KeptEdges edges_;
-  std::optional<SparseMatrix> kept_;
+  SparseMatrix matrix(int64_t n, const Adjacency& adjacency, std::optional<Tensor> edge_weight) const;
+  std::mutex mutex_;
+  std::optional<SparseMatrix> kept_;  // the first matrix, if options.cached
 };
 TORCH_MODULE(GCNConv);
 
@@ -72,7 +65,7 @@ struct AttentionConvOptions {
   double negative_slope = 0.2, dropout = 0;
   bool add_self_loops = true;
   std::optional<int64_t> edge_dim = {};
-  std::variant<std::string, double> fill_value = "mean";
+  std::variant<std::string, double, Tensor> fill_value = "mean";  // features of the loops: see ops::loop_features
   bool bias = true, residual = false;
   bool share_weights = false;  // GATv2 only
 };
@@ -80,7 +73,7 @@ struct AttentionConvOptions {
 // What both attention layers share.
 class AttentionConvImpl : public torch::nn::Module {
  public:
-  AttentionConvImpl(int64_t in_dst, int64_t out_channels, AttentionConvOptions options);
+  AttentionConvImpl(const char* name, int64_t in_dst, int64_t out_channels, AttentionConvOptions options);
 
   AttentionConvOptions options;
   int64_t out_channels;
@@ -89,11 +82,10 @@ class AttentionConvImpl : public torch::nn::Module {
 
  protected:
   Tensor by_heads(const Tensor& x) const { return x.view({-1, options.heads, out_channels}); }
+  Edges edges(const Adjacency& adjacency, Shape shape) const;
   std::optional<Tensor> edge_features(const Adjacency& adjacency, std::optional<Tensor> edge_attr, const Edges& edges);
-  AttentionOptions how() const;
-  Tensor finish(const Tensor& Z, const Features& x_dst);
-  SelfLoops loops() const { return options.add_self_loops ? SelfLoops::replace : SelfLoops::none; }
-  KeptEdges edges_;
+  AttentionOptions attention_options() const;
+  Tensor finish(const Tensor& Z, const Features& x_dst);  // heads side by side or averaged, the residual, the bias
 };
 
 class GATConvImpl : public AttentionConvImpl {
@@ -112,7 +104,7 @@ class GATConvImpl : public AttentionConvImpl {
 
  private:
   struct Inputs;
-  Inputs inputs(const std::pair<Features, Features>& x, bool same, const Adjacency& adjacency,
+  Inputs inputs(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                 const std::optional<Tensor>& edge_attr);
 };
 TORCH_MODULE(GATConv);
@@ -128,8 +120,13 @@ class GATv2ConvImpl : public AttentionConvImpl {
   Weighted forward_with_weights(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                                 const std::optional<Tensor>& edge_attr = {});
 
-  Linear lin_l{nullptr}, lin_r{nullptr};
+  Linear lin_l{nullptr}, lin_r{nullptr};  // with share_weights one map, registered once, as lin_l
   Tensor att;
+
+ private:
+  struct Inputs;
+  Inputs inputs(const std::pair<Features, Features>& x, const Adjacency& adjacency,
+                const std::optional<Tensor>& edge_attr);
 };
 TORCH_MODULE(GATv2Conv);
 

@@ -7,19 +7,19 @@
 namespace gossamer::nn {
 
 struct GATConvImpl::Inputs {
-  const Edges& edges;
+  Edges edges;
   Tensor x_src, alpha_src, alpha_dst;
   std::optional<Tensor> alpha_edge;
 };
 
-GATConvImpl::GATConvImpl(int64_t in_channels, int64_t out, AttentionConvOptions how)
-    : AttentionConvImpl(in_channels, out, std::move(how)) {
+GATConvImpl::GATConvImpl(int64_t in_channels, int64_t out, AttentionConvOptions given)
+    : AttentionConvImpl("GATConv", in_channels, out, std::move(given)) {
   lin = register_module("lin", Linear(in_channels, options.heads * out));
   reset_parameters();
 }
 
-GATConvImpl::GATConvImpl(std::pair<int64_t, int64_t> in_channels, int64_t out, AttentionConvOptions how)
-    : AttentionConvImpl(in_channels.second, out, std::move(how)) {
+GATConvImpl::GATConvImpl(std::pair<int64_t, int64_t> in_channels, int64_t out, AttentionConvOptions given)
+    : AttentionConvImpl("GATConv", in_channels.second, out, std::move(given)) {
   lin_src = register_module("lin_src", Linear(in_channels.first, options.heads * out));
   lin_dst = register_module("lin_dst", Linear(in_channels.second, options.heads * out));
   reset_parameters();
@@ -40,11 +40,11 @@ void GATConvImpl::reset_parameters() {
   if (bias.defined()) bias.zero_();
 }
 
-GATConvImpl::Inputs GATConvImpl::inputs(const std::pair<Features, Features>& x, bool same, const Adjacency& adjacency,
+GATConvImpl::Inputs GATConvImpl::inputs(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                                         const std::optional<Tensor>& edge_attr) {
   const Tensor x_src = by_heads((lin ? lin : lin_src)->forward(x.first));
-  const Tensor x_dst = same && lin ? x_src : by_heads((lin ? lin : lin_dst)->forward(x.second));
-  const Edges& edges = edges_.of(adjacency, {x_dst.size(0), x_src.size(0)}, loops());
+  const Tensor x_dst = lin && same(x.first, x.second) ? x_src : by_heads((lin ? lin : lin_dst)->forward(x.second));
+  const Edges edges = this->edges(adjacency, {x_dst.size(0), x_src.size(0)});
   const auto x_edge = edge_features(adjacency, edge_attr, edges);
   std::optional<Tensor> alpha_edge;
   if (x_edge) alpha_edge = ops::head_scores(*x_edge, att_edge).select(1, 0);
@@ -57,42 +57,61 @@ GATConvImpl::Inputs GATConvImpl::inputs(const std::pair<Features, Features>& x, 
 }
 
 Tensor GATConvImpl::forward(const Features& x, const Adjacency& adjacency, const std::optional<Tensor>& edge_attr) {
-  const Inputs in = inputs({x, x}, /*same=*/true, adjacency, edge_attr);
-  return finish(gat_attention(in.edges.pattern, in.x_src, in.alpha_src, in.alpha_dst, in.alpha_edge, how()), x);
+  return forward(std::pair{x, x}, adjacency, edge_attr);
 }
 
 Tensor GATConvImpl::forward(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                             const std::optional<Tensor>& edge_attr) {
-  const Inputs in = inputs(x, /*same=*/false, adjacency, edge_attr);
-  return finish(gat_attention(in.edges.pattern, in.x_src, in.alpha_src, in.alpha_dst, in.alpha_edge, how()), x.second);
+  const Inputs in = inputs(x, adjacency, edge_attr);
+  const Tensor Z =
+      gat_attention(in.edges.pattern, in.x_src, in.alpha_src, in.alpha_dst, in.alpha_edge, attention_options());
+  return finish(Z, x.second);
 }
 
 Weighted GATConvImpl::forward_with_weights(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                                            const std::optional<Tensor>& edge_attr) {
-  const Inputs in = inputs(x, /*same=*/false, adjacency, edge_attr);
+  const Inputs in = inputs(x, adjacency, edge_attr);
   const auto [Z, weights] =
-      gat_with_weights(in.edges.pattern, in.x_src, in.alpha_src, in.alpha_dst, in.alpha_edge, how());
+      gat_with_weights(in.edges.pattern, in.x_src, in.alpha_src, in.alpha_dst, in.alpha_edge, attention_options());
   return {finish(Z, x.second), as_given(in.edges, weights)};
 }
 
-GATv2ConvImpl::GATv2ConvImpl(int64_t in_channels, int64_t out, AttentionConvOptions how)
-    : GATv2ConvImpl(std::pair{in_channels, in_channels}, out, std::move(how)) {}
+struct GATv2ConvImpl::Inputs {
+  Edges edges;
+  Tensor x_src, x_dst, att;
+  std::optional<Tensor> x_edge;
+};
 
-GATv2ConvImpl::GATv2ConvImpl(std::pair<int64_t, int64_t> in_channels, int64_t out, AttentionConvOptions how)
-    : AttentionConvImpl(in_channels.second, out, std::move(how)) {
+GATv2ConvImpl::GATv2ConvImpl(int64_t in_channels, int64_t out, AttentionConvOptions given)
+    : GATv2ConvImpl(std::pair{in_channels, in_channels}, out, std::move(given)) {}
+
+GATv2ConvImpl::GATv2ConvImpl(std::pair<int64_t, int64_t> in_channels, int64_t out, AttentionConvOptions given)
+    : AttentionConvImpl("GATv2Conv", in_channels.second, out, std::move(given)) {
   const int64_t width = options.heads * out;
   lin_l = register_module("lin_l", Linear(in_channels.first, width, options.bias));
-  lin_r = register_module("lin_r", options.share_weights ? lin_l : Linear(in_channels.second, width, options.bias));
+  if (options.share_weights)
+    lin_r = lin_l;  // not registered again: an optimiser would take every step twice
+  else
+    lin_r = register_module("lin_r", Linear(in_channels.second, width, options.bias));
   att = register_parameter("att", torch::empty({1, options.heads, out}));
   reset_parameters();
 }
 
 void GATv2ConvImpl::reset_parameters() {
-  for (Linear map : {lin_l, lin_r, lin_edge, res})
+  for (Linear map : {lin_l, options.share_weights ? Linear(nullptr) : lin_r, lin_edge, res})
     if (map) map->reset_parameters();
   const torch::NoGradGuard off;
   glorot(att);
   if (bias.defined()) bias.zero_();
+}
+
+GATv2ConvImpl::Inputs GATv2ConvImpl::inputs(const std::pair<Features, Features>& x, const Adjacency& adjacency,
+                                            const std::optional<Tensor>& edge_attr) {
+  const Tensor x_src = by_heads(lin_l->forward(x.first));
+  const bool shared = options.share_weights && same(x.first, x.second);
+  const Tensor x_dst = shared ? x_src : by_heads(lin_r->forward(x.second));
+  const Edges edges = this->edges(adjacency, {x_dst.size(0), x_src.size(0)});
+  return {edges, x_src, x_dst, att[0], edge_features(adjacency, edge_attr, edges)};
 }
 
 Tensor GATv2ConvImpl::forward(const Features& x, const Adjacency& adjacency, const std::optional<Tensor>& edge_attr) {
@@ -101,19 +120,17 @@ Tensor GATv2ConvImpl::forward(const Features& x, const Adjacency& adjacency, con
 
 Tensor GATv2ConvImpl::forward(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                               const std::optional<Tensor>& edge_attr) {
-  const Tensor x_src = by_heads(lin_l->forward(x.first)), x_dst = by_heads(lin_r->forward(x.second));
-  const Edges& edges = edges_.of(adjacency, {x_dst.size(0), x_src.size(0)}, loops());
-  const auto x_edge = edge_features(adjacency, edge_attr, edges);
-  return finish(gatv2_attention(edges.pattern, x_src, x_dst, att[0], x_edge, how()), x.second);
+  const Inputs in = inputs(x, adjacency, edge_attr);
+  return finish(gatv2_attention(in.edges.pattern, in.x_src, in.x_dst, in.att, in.x_edge, attention_options()),
+                x.second);
 }
 
 Weighted GATv2ConvImpl::forward_with_weights(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                                              const std::optional<Tensor>& edge_attr) {
-  const Tensor x_src = by_heads(lin_l->forward(x.first)), x_dst = by_heads(lin_r->forward(x.second));
-  const Edges& edges = edges_.of(adjacency, {x_dst.size(0), x_src.size(0)}, loops());
-  const auto x_edge = edge_features(adjacency, edge_attr, edges);
-  const auto [Z, weights] = gatv2_with_weights(edges.pattern, x_src, x_dst, att[0], x_edge, how());
-  return {finish(Z, x.second), as_given(edges, weights)};
+  const Inputs in = inputs(x, adjacency, edge_attr);
+  const auto [Z, weights] =
+      gatv2_with_weights(in.edges.pattern, in.x_src, in.x_dst, in.att, in.x_edge, attention_options());
+  return {finish(Z, x.second), as_given(in.edges, weights)};
 }
 
 }  // namespace gossamer::nn

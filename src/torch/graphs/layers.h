@@ -7,7 +7,13 @@ namespace gossamer::nn {
 
 void glorot(const Tensor& weight);  // uniform in ±√(6 / (fan_in + fan_out)), the last two sizes
 int64_t rows_of(const Features& x);
+bool same(const Features& x, const Features& y);  // the same object, not equal numbers
+
 Tensor edge_index_of(const Adjacency& adjacency);
+
+// The edges of a graph, made once: kept with its pattern, or for as long as the edge_index lives and is not written to.
+// An error names the layer.
+Edges edges_of(const std::string& layer, const Adjacency& adjacency, Shape shape, SelfLoops loops);
 
 // edge_index and weights in the order of the given edges, added loops at the end.
 std::pair<Tensor, Tensor> as_given(const Edges& edges, const Tensor& weights);
