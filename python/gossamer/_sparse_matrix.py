@@ -163,7 +163,9 @@ class SparseMatrix(Elementwise, Reductions, Structure):
         return scipy.sparse.csr_array(tuple(t.detach().cpu().numpy() for t in parts), shape=self.shape)
 
     def to_torch(self) -> Tensor:
-        """A torch CSR tensor with the same dtype and index width; gradients flow back."""
+        """A torch CSR tensor with the same dtype and index width; gradients flow back. Not for matrices with heads."""
+        if self.values.dim() != 1:
+            raise ValueError(f"to_torch: values must be (nnz,), not {tuple(self.values.shape)}")
         self.pattern.check_simple("to_torch")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")

@@ -22,7 +22,7 @@ _ops = torch.ops.gossamer
 
 
 class Structure(PatternValues):
-    """diagonal, trace, tril, triu and indexing."""
+    """diagonal, trace, tril, triu, submatrix and indexing."""
 
     def diagonal(self, k: int = 0) -> Tensor:
         """A[i, i + k] as a dense vector; an entry that is not stored is 0. With heads: (length, H).
@@ -94,7 +94,25 @@ class Structure(PatternValues):
             return self._entries(r, c).select(0, 0)
         if _is_array(rows) and _is_array(cols) and not _is_outer(rows, cols):
             return self._entries(r, c)
-        P = self.pattern
+        return self._submatrix(r, c)
+
+    def submatrix(self, rows: Any = None, cols: Any = None) -> Self:
+        """B[r, c] = A[rows[r], cols[c]]: all these rows by all these columns, ``None`` for all of an axis.
+
+        ``A[rows, cols]`` takes two index arrays pair by pair; this takes each row with each column. Both take what
+        ``A[…]`` takes for an axis: index arrays, repeated and unsorted too, masks, slices.
+
+        >>> gs.poisson(3).submatrix([0, 2], [2, 1]).to_dense()
+        tensor([[ 0., -1.],
+                [ 2., -1.]])
+        """
+        m, n = self.pattern.shape
+        every = slice(None)
+        r = _axis(every if rows is None else rows, m, False)
+        return self._submatrix(r, _axis(every if cols is None else cols, n, True))
+
+    def _submatrix(self, r: Tensor | None, c: Tensor | None) -> Self:
+        P, (m, n) = self.pattern, self.pattern.shape
         indptr, indices, positions = _ops.submatrix(P.indptr, P.indices, P.shape, r, c)
         shape = (m if r is None else r.shape[0], n if c is None else c.shape[0])
         pattern = Pattern(indptr, indices, shape, check=False, simple=simple_within(P))
