@@ -79,9 +79,13 @@ class Make:
         return gs.SparseMatrix(pattern, values.to(self.device, self.dtype))
 
 
+AN_OP = "an op of the dispatcher, which both front ends call and neither has a function for"
+
+
 @dataclass(frozen=True)
 class Case:
     name: str
+    # Of a front end and the inputs, such as `lambda gs, A, X: gs.spmm(A, X)`: gs is the package, or its twin in C++.
     op: Callable[..., Any]
     dense: Callable[..., Tensor]
     inputs: Callable[[Make], tuple[Any, ...]]
@@ -91,3 +95,4 @@ class Case:
     # traced (capture_dynamic_output_shape_ops).
     sized_by_data: bool = False
     poisons: tuple[float, ...] = (torch.nan, torch.inf)  # what must show in the result; a solver divides infinity away
+    python_only: str = ""  # why the C++ front end has no such function

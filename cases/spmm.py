@@ -28,7 +28,7 @@ def raw_sddmm(P: gs.Pattern, U: Tensor, V: Tensor) -> tuple[Any, tuple[Any, ...]
 CASES = [
     Case(
         "spmm",
-        gs.spmm,
+        lambda gs, A, X: gs.spmm(A, X),
         lambda A, X: A @ X,
         lambda make: (make.matrix(make.m, make.n), make.dense(make.n, 5)),
         raw_spmm(False),
@@ -36,7 +36,7 @@ CASES = [
     ),
     Case(
         "spmv",
-        lambda A, x: A @ x,
+        lambda gs, A, x: A @ x,
         lambda A, x: A @ x,
         lambda make: (make.matrix(make.m, make.n), make.dense(make.n)),
         raw_spmm(False),
@@ -44,7 +44,7 @@ CASES = [
     ),
     Case(
         "spmm_transposed",
-        lambda A, X: gs.spmm(A, X, transpose=True),
+        lambda gs, A, X: gs.spmm(A, X, transpose=True),
         lambda A, X: A.T @ X,
         lambda make: (make.matrix(make.m, make.n), make.dense(make.m, 3)),
         raw_spmm(True),
@@ -52,14 +52,14 @@ CASES = [
     ),
     Case(
         "dense_times_sparse",
-        torch.matmul,
+        lambda gs, X, A: gs.matmul(X, A),
         lambda X, A: X @ A,
         lambda make: (make.dense(4, make.m), make.matrix(make.m, make.n)),
         timed=True,
     ),
     Case(
         "spmm_heads",
-        gs.spmm,
+        lambda gs, A, X: gs.spmm(A, X),
         lambda A, X: torch.einsum("mnh,nhd->mhd", A, X),
         lambda make: (make.matrix(make.m, make.n, 3), make.dense(make.n, 3, 2)),
         raw_spmm(False),
@@ -67,7 +67,7 @@ CASES = [
     ),
     Case(
         "spmm_vector_a_head",
-        gs.spmm,
+        lambda gs, A, X: gs.spmm(A, X),
         lambda A, X: torch.einsum("mnh,nh->mh", A, X),
         lambda make: (make.matrix(make.m, make.n, 3), make.dense(make.n, 3)),
         raw_spmm(False),
@@ -75,7 +75,7 @@ CASES = [
     ),
     Case(
         "spmm_heads_transposed",
-        lambda A, X: gs.spmm(A, X, transpose=True),
+        lambda gs, A, X: gs.spmm(A, X, transpose=True),
         lambda A, X: torch.einsum("mnh,mhd->nhd", A, X),
         lambda make: (make.matrix(make.m, make.n, 2), make.dense(make.m, 2, 3)),
         raw_spmm(True),
@@ -83,7 +83,7 @@ CASES = [
     ),
     Case(
         "sddmm",
-        gs.sddmm,
+        lambda gs, P, U, V: gs.sddmm(P, U, V),
         lambda P, U, V: P * (U @ V.T),
         lambda make: (make.pattern(make.m, make.n), make.dense(make.m, 4), make.dense(make.n, 4)),
         raw_sddmm,
@@ -91,7 +91,7 @@ CASES = [
     ),
     Case(
         "sddmm_vectors",
-        gs.sddmm,
+        lambda gs, P, u, v: gs.sddmm(P, u, v),
         lambda P, u, v: P * torch.outer(u, v),
         lambda make: (make.pattern(make.m, make.n), make.dense(make.m), make.dense(make.n)),
         raw_sddmm,
@@ -99,12 +99,12 @@ CASES = [
     ),
     Case(
         "sddmm_heads",
-        gs.sddmm,
+        lambda gs, P, U, V: gs.sddmm(P, U, V),
         lambda P, U, V: P[..., None] * torch.einsum("mhd,nhd->mnh", U, V),
         lambda make: (make.pattern(make.m, make.n), make.dense(make.m, 2, 3), make.dense(make.n, 2, 3)),
         raw_sddmm,
         timed=True,
     ),
-    Case("transpose", lambda A: A.T, lambda A: A.T, lambda make: (make.matrix(make.m, make.n),), timed=True),
-    Case("to_dense", lambda A: A.to_dense(), lambda A: A, lambda make: (make.matrix(make.m, make.n),)),
+    Case("transpose", lambda gs, A: A.T, lambda A: A.T, lambda make: (make.matrix(make.m, make.n),), timed=True),
+    Case("to_dense", lambda gs, A: A.to_dense(), lambda A: A, lambda make: (make.matrix(make.m, make.n),)),
 ]

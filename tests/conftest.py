@@ -18,7 +18,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # bench, cases, examples and report are packages there
 
-STANDIN = ROOT / "build" / "release" / "libgossamer_standin.so"
+# Another folder than the release preset's is for a build on the side.
+BUILD = Path(os.environ.get("GOSSAMER_BUILD", ROOT / "build" / "release"))
+STANDIN = BUILD / "libgossamer_standin.so"
 if STANDIN.exists() and os.environ.get("GOSSAMER_STANDIN") != "off":
     cuda_standin.load(str(STANDIN))
 
@@ -32,6 +34,12 @@ def device(request: pytest.FixtureRequest) -> torch.device:
     if request.param == "cuda" and torch.cuda.device_count() == 0:
         pytest.skip("no stand-in for cuda: build the release preset with GOSSAMER_TESTS=ON")
     return torch.device(request.param, 0) if request.param == "cuda" else torch.device("cpu")
+
+
+@pytest.fixture(scope="session")
+def build() -> Path:
+    """The folder with the libraries that tests load."""
+    return BUILD
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ class Inputs:
     leaves: list[Tensor]
 
     def forward(self) -> Tensor:
-        result = self.case.op(*self.given)
+        result = self.case.op(gs, *self.given)
         return result.values if isinstance(result, gs.SparseMatrix) else result
 
     def backward(self) -> Any:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every mistake a caller can make gives one exact error, in normal and in inference mode: op, argument, got, wanted."""
+"""Every mistake a caller can make gives one exact error, in normal and in inference mode: op, argument, got, wanted. It
+is the same in both front ends."""
 
 from __future__ import annotations
 
@@ -8,18 +9,19 @@ from typing import Any
 
 import pytest
 import torch
+from runners import PYTHON, Runner
 
 import gossamer as gs
 
 f64 = torch.float64
 
 
-def matrix() -> gs.SparseMatrix:
+def matrix(gs: Any = gs) -> Any:
     """2 x 3 with entries (0, 1), (1, 0), (1, 2)."""
     return gs.SparseMatrix([0, 1, 3], [1, 0, 2], torch.tensor([1.0, 2.0, 3.0], dtype=f64), (2, 3))
 
 
-def pattern(indptr: Any, indices: Any, shape: Any) -> gs.Pattern:
+def pattern(gs: Any, indptr: Any, indices: Any, shape: Any) -> Any:
     return gs.Pattern(torch.tensor(indptr, dtype=torch.int64), torch.tensor(indices, dtype=torch.int64), shape)
 
 
@@ -27,147 +29,186 @@ def ones(*size: int, dtype: torch.dtype = f64) -> torch.Tensor:
     return torch.ones(size, dtype=dtype)
 
 
-MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
+MISTAKES: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     # Patterns: structure.
-    (lambda: pattern([0, 1], [0], (2, 3)), ValueError, "Pattern: indptr has 2 entries but a matrix of 2 rows needs 3"),
-    (lambda: pattern([1, 1, 1], [0], (2, 3)), ValueError, "Pattern: indptr[0] is 1, not 0"),
-    (lambda: pattern([0, 2, 1], [0], (2, 3)), ValueError, "Pattern: indptr decreases from 2 to 1 at row 1"),
-    (lambda: pattern([0, 1, 2], [0], (2, 3)), ValueError, "Pattern: indptr ends at 2 but there are 1 indices"),
-    (lambda: pattern([0, 1, 1], [0, 1], (2, 3)), ValueError, "Pattern: indptr ends at 1 but there are 2 indices"),
-    (lambda: pattern([0, 1, 1], [3], (2, 3)), ValueError, "Pattern: column 3 in row 0 is outside the 3 columns"),
-    (lambda: pattern([0, 1, 1], [-1], (2, 3)), ValueError, "Pattern: column -1 in row 0 is outside the 3 columns"),
-    (lambda: pattern([0, 0, 2], [1, 1], (2, 3)), ValueError, "Pattern: column 1 in row 1 appears twice"),
-    (lambda: pattern([0, 0, 2], [2, 1], (2, 3)), ValueError, "Pattern: columns in row 1 are not sorted: 1 follows 2"),
-    (lambda: pattern([0], [], (-1, 3)), ValueError, "Pattern: shape (-1, 3) is negative"),
-    (lambda: pattern([0], [], (0, -3)), ValueError, "Pattern: shape (0, -3) is negative"),
-    (lambda: pattern([0], [], (0, 1, 2)), ValueError, "Pattern: shape must be (rows, cols), not (0, 1, 2)"),
-    (lambda: pattern([[0]], [], (0, 0)), ValueError, "Pattern: indptr must have one dimension, not shape (1, 1)"),
     (
-        lambda: gs.Pattern(torch.tensor([0.0]), torch.tensor([0]), (0, 0)),
+        lambda gs: pattern(gs, [0, 1], [0], (2, 3)),
+        ValueError,
+        "Pattern: indptr has 2 entries but a matrix of 2 rows needs 3",
+    ),
+    (lambda gs: pattern(gs, [1, 1, 1], [0], (2, 3)), ValueError, "Pattern: indptr[0] is 1, not 0"),
+    (lambda gs: pattern(gs, [0, 2, 1], [0], (2, 3)), ValueError, "Pattern: indptr decreases from 2 to 1 at row 1"),
+    (lambda gs: pattern(gs, [0, 1, 2], [0], (2, 3)), ValueError, "Pattern: indptr ends at 2 but there are 1 indices"),
+    (
+        lambda gs: pattern(gs, [0, 1, 1], [0, 1], (2, 3)),
+        ValueError,
+        "Pattern: indptr ends at 1 but there are 2 indices",
+    ),
+    (lambda gs: pattern(gs, [0, 1, 1], [3], (2, 3)), ValueError, "Pattern: column 3 in row 0 is outside the 3 columns"),
+    (
+        lambda gs: pattern(gs, [0, 1, 1], [-1], (2, 3)),
+        ValueError,
+        "Pattern: column -1 in row 0 is outside the 3 columns",
+    ),
+    (lambda gs: pattern(gs, [0, 0, 2], [1, 1], (2, 3)), ValueError, "Pattern: column 1 in row 1 appears twice"),
+    (
+        lambda gs: pattern(gs, [0, 0, 2], [2, 1], (2, 3)),
+        ValueError,
+        "Pattern: columns in row 1 are not sorted: 1 follows 2",
+    ),
+    (lambda gs: pattern(gs, [0], [], (-1, 3)), ValueError, "Pattern: shape (-1, 3) is negative"),
+    (lambda gs: pattern(gs, [0], [], (0, -3)), ValueError, "Pattern: shape (0, -3) is negative"),
+    (lambda gs: pattern(gs, [0], [], (0, 1, 2)), ValueError, "Pattern: shape must be (rows, cols), not (0, 1, 2)"),
+    (
+        lambda gs: pattern(gs, [[0]], [], (0, 0)),
+        ValueError,
+        "Pattern: indptr must have one dimension, not shape (1, 1)",
+    ),
+    (
+        lambda gs: gs.Pattern(torch.tensor([0.0]), torch.tensor([0]), (0, 0)),
         TypeError,
         "Pattern: indptr must be int32 or int64, not Float",
     ),
     (
-        lambda: gs.Pattern(torch.tensor([0, 1]), torch.tensor([0], dtype=torch.int32), (1, 1)),
+        lambda gs: gs.Pattern(torch.tensor([0, 1]), torch.tensor([0], dtype=torch.int32), (1, 1)),
         TypeError,
         "Pattern: indices is Int but indptr is Long",
     ),
     (
-        lambda: gs.Pattern(torch.zeros(2, dtype=torch.int32), torch.zeros(0, dtype=torch.int32), (1, 2**31 + 1)),
+        lambda gs: gs.Pattern(torch.zeros(2, dtype=torch.int32), torch.zeros(0, dtype=torch.int32), (1, 2**31 + 1)),
         ValueError,
         "Pattern: 2147483649 columns do not fit int32 indices; use int64",
     ),
     (
-        lambda: gs.Pattern(torch.zeros(2).long(), torch.zeros(0).long(), (1, 2**31)).to(index_dtype=torch.int32),
+        lambda gs: gs.Pattern(torch.zeros(2).long(), torch.zeros(0).long(), (1, 2**31)).to(index_dtype=torch.int32),
         ValueError,
         "Pattern.to: shape (1, 2147483648) with 0 entries does not fit int32",
     ),
     # Matrices.
     (
-        lambda: matrix().with_values(ones(2)),
+        lambda gs: matrix(gs).with_values(ones(2)),
         ValueError,
         "SparseMatrix: values has shape (2,) but the pattern has 3 entries",
     ),
     (
-        lambda: matrix().with_values(ones(3, 1, 1)),
+        lambda gs: matrix(gs).with_values(ones(3, 1, 1)),
         ValueError,
         "SparseMatrix: values has shape (3, 1, 1) but the pattern has 3 entries",
     ),
     # Triplets.
-    (lambda: gs.from_coo([2], [0], [1.0], (2, 3)), ValueError, "from_coo: rows[0] is 2, outside 0 … 1"),
-    (lambda: gs.from_coo([0, 0], [0, -1], [1.0, 1.0], (2, 3)), ValueError, "from_coo: cols[1] is -1, outside 0 … 2"),
-    (lambda: gs.from_coo([0, 1], [0], [1.0, 1.0], (2, 3)), ValueError, "from_coo: rows has 2 entries but cols has 1"),
+    (lambda gs: gs.from_coo([2], [0], [1.0], (2, 3)), ValueError, "from_coo: rows[0] is 2, outside 0 … 1"),
+    (lambda gs: gs.from_coo([0, 0], [0, -1], [1.0, 1.0], (2, 3)), ValueError, "from_coo: cols[1] is -1, outside 0 … 2"),
     (
-        lambda: gs.from_coo([0], [0], [1.0, 1.0], (2, 3)),
+        lambda gs: gs.from_coo([0, 1], [0], [1.0, 1.0], (2, 3)),
+        ValueError,
+        "from_coo: rows has 2 entries but cols has 1",
+    ),
+    (
+        lambda gs: gs.from_coo([0], [0], [1.0, 1.0], (2, 3)),
         ValueError,
         "from_coo: values has shape (2,) but there are 1 rows",
     ),
-    (lambda: gs.from_coo([0.5], [0], [1.0], (2, 3)), TypeError, "from_coo: rows must be integers, not Float"),
-    (lambda: gs.from_coo([], [], [], (-2, 3)), ValueError, "from_coo: shape (-2, 3) is negative"),
+    (lambda gs: gs.from_coo([0.5], [0], [1.0], (2, 3)), TypeError, "from_coo: rows must be integers, not Float"),
+    (lambda gs: gs.from_coo([], [], [], (-2, 3)), ValueError, "from_coo: shape (-2, 3) is negative"),
     (
-        lambda: gs.from_coo([[0]], [0], [1.0], (1, 1)),
+        lambda gs: gs.from_coo([[0]], [0], [1.0], (1, 1)),
         ValueError,
         "from_coo: rows must have one dimension, not shape (1, 1)",
     ),
     # Other ways in.
-    (lambda: gs.from_dense(ones(3)), ValueError, "from_dense: wants a matrix, not shape (3,)"),
-    (lambda: gs.from_torch(ones(2, 2, 2)), ValueError, "from_torch: wants a matrix, not shape (2, 2, 2)"),
+    (lambda gs: gs.from_dense(ones(3)), ValueError, "from_dense: wants a matrix, not shape (3,)"),
+    (lambda gs: gs.from_torch(ones(2, 2, 2)), ValueError, "from_torch: wants a matrix, not shape (2, 2, 2)"),
     (
-        lambda: gs.from_torch(torch.eye(4).to_sparse_bsr((2, 2))),
+        lambda gs: gs.from_torch(torch.eye(4).to_sparse_bsr((2, 2))),
         TypeError,
         "from_torch: wants a strided, COO, CSR or CSC tensor, not SparseBsr",
     ),
     (
-        lambda: gs.from_edge_index(torch.zeros(3, 2).long()),
+        lambda gs: gs.from_edge_index(torch.zeros(3, 2).long()),
         ValueError,
         "from_edge_index: edge_index must be (2, E), not (3, 2)",
     ),
     (
-        lambda: gs.from_edge_index(torch.tensor([[0], [5]]), num_nodes=2),
+        lambda gs: gs.from_edge_index(torch.tensor([[0], [5]]), num_nodes=2),
         ValueError,
         "from_coo: rows[0] is 5, outside 0 … 1",
     ),
-    (lambda: gs.eye(-1), ValueError, "eye: sizes must not be negative, got -1 x -1"),
-    (lambda: gs.poisson((3, -1)), ValueError, "poisson: side -1 is negative"),
-    (lambda: gs.poisson(()), ValueError, "poisson: wants at least one dimension"),
-    (lambda: gs.poisson((2**40, 2**40)), ValueError, "poisson: the grid is too large"),
-    (lambda: gs.random(2, 2, 1.5), ValueError, "random: density must be in [0, 1], not 1.5"),
-    (lambda: gs.random(-2, 2, 0.5), ValueError, "random: shape must be two sizes, not [-2, 2]"),
+    (lambda gs: gs.eye(-1), ValueError, "eye: sizes must not be negative, got -1 x -1"),
+    (lambda gs: gs.poisson((3, -1)), ValueError, "poisson: side -1 is negative"),
+    (lambda gs: gs.poisson(()), ValueError, "poisson: wants at least one dimension"),
+    (lambda gs: gs.poisson((2**40, 2**40)), ValueError, "poisson: the grid is too large"),
+    (lambda gs: gs.random(2, 2, 1.5), ValueError, "random: density must be in [0, 1], not 1.5"),
+    (lambda gs: gs.random(-2, 2, 0.5), ValueError, "random: shape must be two sizes, not [-2, 2]"),
     # Products.
-    (lambda: matrix() @ ones(2), ValueError, "spmm: X has 2 rows but A has 3 columns"),
-    (lambda: gs.spmm(matrix(), ones(3, 1), transpose=True), ValueError, "spmm: X has 3 rows but A has 2 rows"),
-    (lambda: ones(4, 3) @ matrix(), ValueError, "spmm: X has 3 rows but A has 2 rows"),
-    (lambda: ones(2, 2, 2) @ matrix(), ValueError, "matmul: X A wants X of shape (n,) or (k, n), not (2, 2, 2)"),
-    (lambda: matrix() @ ones(3, 2, 2), ValueError, "spmm: X must be (n,) or (n, d), not (3, 2, 2)"),
-    (lambda: matrix() @ torch.tensor(1.0, dtype=f64), ValueError, "spmm: X has 0 rows but A has 3 columns"),
-    (lambda: matrix() @ ones(3, dtype=torch.float32), TypeError, "spmm: X is Float but values is Double"),
+    (lambda gs: matrix(gs) @ ones(2), ValueError, "spmm: X has 2 rows but A has 3 columns"),
+    (lambda gs: gs.spmm(matrix(gs), ones(3, 1), transpose=True), ValueError, "spmm: X has 3 rows but A has 2 rows"),
+    (lambda gs: ones(4, 3) @ matrix(gs), ValueError, "spmm: X has 3 rows but A has 2 rows"),
+    (lambda gs: ones(2, 2, 2) @ matrix(gs), ValueError, "matmul: X A wants X of shape (n,) or (k, n), not (2, 2, 2)"),
+    (lambda gs: matrix(gs) @ ones(3, 2, 2), ValueError, "spmm: X must be (n,) or (n, d), not (3, 2, 2)"),
+    (lambda gs: matrix(gs) @ torch.tensor(1.0, dtype=f64), ValueError, "spmm: X has 0 rows but A has 3 columns"),
+    (lambda gs: matrix(gs) @ ones(3, dtype=torch.float32), TypeError, "spmm: X is Float but values is Double"),
     (
-        lambda: matrix() @ ones(3, dtype=torch.int64),
+        lambda gs: matrix(gs) @ ones(3, dtype=torch.int64),
         TypeError,
         "spmm: X must be float32, float64, bfloat16 or float16, not Long",
     ),
     (
-        lambda: matrix() @ ones(3, dtype=torch.complex64),
+        lambda gs: matrix(gs) @ ones(3, dtype=torch.complex64),
         TypeError,
         "spmm: X must be float32, float64, bfloat16 or float16, not ComplexFloat",
     ),
     (
-        lambda: matrix().with_values(ones(3, 2)) @ ones(3, 4),
+        lambda gs: matrix(gs).with_values(ones(3, 2)) @ ones(3, 4),
         ValueError,
         "spmm: values (3, 2) need X of shape (n, H) or (n, H, d), not (3, 4)",
     ),
-    (lambda: gs.spmm(ones(2, 3), ones(3)), TypeError, "spmm: A must be a SparseMatrix, not Tensor"),
-    (lambda: gs.spmm(matrix(), [1.0, 2.0, 3.0]), TypeError, "spmm: X must be a torch.Tensor, not list"),
-    (lambda: gs.sddmm(matrix(), ones(3, 2), ones(3, 2)), ValueError, "sddmm: U has 3 rows but A has 2 rows"),
-    (lambda: gs.sddmm(matrix(), ones(2, 2), ones(2, 2)), ValueError, "sddmm: V has 2 rows but A has 3 columns"),
+    (lambda gs: gs.spmm(ones(2, 3), ones(3)), TypeError, "spmm: A must be a SparseMatrix, not Tensor"),
+    (lambda gs: gs.spmm(matrix(gs), [1.0, 2.0, 3.0]), TypeError, "spmm: X must be a torch.Tensor, not list"),
+    (lambda gs: gs.sddmm(matrix(gs), ones(3, 2), ones(3, 2)), ValueError, "sddmm: U has 3 rows but A has 2 rows"),
+    (lambda gs: gs.sddmm(matrix(gs), ones(2, 2), ones(2, 2)), ValueError, "sddmm: V has 2 rows but A has 3 columns"),
     (
-        lambda: gs.sddmm(matrix(), ones(2, 2), ones(3, 4)),
+        lambda gs: gs.sddmm(matrix(gs), ones(2, 2), ones(3, 4)),
         ValueError,
         "sddmm: U (2, 2) and V (3, 4) must be (n,), (n, d) or (n, H, d) and agree but for their rows",
     ),
     (
-        lambda: gs.sddmm(matrix(), ones(2), ones(3, dtype=torch.float32)),
+        lambda gs: gs.sddmm(matrix(gs), ones(2), ones(3, dtype=torch.float32)),
         TypeError,
         "sddmm: V is Float but U is Double",
     ),
     (
-        lambda: gs.sddmm(ones(2, 3), ones(2), ones(3)),
+        lambda gs: gs.sddmm(ones(2, 3), ones(2), ones(3)),
         TypeError,
         "sddmm: P must be a Pattern or a SparseMatrix, not Tensor",
     ),
     (
-        lambda: torch.ops.gossamer.spmm([torch.tensor([0])], ones(0), ones(0), [0, 0]),
+        lambda gs: torch.ops.gossamer.spmm([torch.tensor([0])], ones(0), ones(0), [0, 0]),
         ValueError,
         "spmm: a pattern is {indptr, indices} or these and the transpose's {indptr, indices, perm}, not 1 tensors",
     ),
 ]
 
+# What has another type than C++ would take, or is of Python alone.
+PYTHON_ONLY = {
+    "Pattern: shape must be (rows, cols), not (0, 1, 2)",
+    "Pattern.to: shape (1, 2147483648) with 0 entries does not fit int32",
+    "spmm: A must be a SparseMatrix, not Tensor",
+    "spmm: X must be a torch.Tensor, not list",
+    "sddmm: P must be a Pattern or a SparseMatrix, not Tensor",
+    "spmm: a pattern is {indptr, indices} or these and the transpose's {indptr, indices, perm}, not 1 tensors",
+}
+
 
 @pytest.mark.parametrize(("call", "error", "message"), MISTAKES, ids=[m[2][:60] for m in MISTAKES])
 @pytest.mark.parametrize("inference", [False, True], ids=["normal", "inference"])
-def test_mistake_is_named(call: Callable[[], Any], error: type[Exception], message: str, inference: bool) -> None:
+@pytest.mark.parametrize("runner", ["cpu", "cpp"], indirect=True)
+def test_mistake_is_named(
+    call: Callable[[Any], Any], error: type[Exception], message: str, inference: bool, runner: Runner
+) -> None:
+    if runner is not PYTHON and message in PYTHON_ONLY:
+        pytest.skip("a C++ compiler refuses it")
     with torch.inference_mode(inference), pytest.raises(error) as caught:
-        call()
+        call(runner.front_end)
     assert type(caught.value) is error
     assert str(caught.value).split("\n")[0] == message
 

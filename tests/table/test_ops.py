@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every row of the case table, against dense mathematics, in every way torch can call it."""
+"""Every row of the case table, against dense mathematics, in every way torch can call it.
+
+A test that takes a `runner` runs three times: on the host, on the stand-in for cuda, and through the C++ front end. One
+that is of Python alone (torch.compile, vmap, torch.func, opcheck) takes a `device`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from runners import PYTHON, Runner
 from torch import Tensor
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
@@ -42,11 +47,11 @@ def with_leaves(inputs: tuple[Any, ...], tensors: tuple[Tensor, ...]) -> list[An
     ]
 
 
-def function(case: Case, inputs: tuple[Any, ...]) -> Callable[..., Tensor]:
+def function(case: Case, inputs: tuple[Any, ...], runner: Runner = PYTHON) -> Callable[..., Tensor]:
     """The op as a function of its leaves, tensors to tensor."""
 
     def f(*tensors: Tensor) -> Tensor:
-        result = case.op(*with_leaves(inputs, tensors))
+        result = runner.run(case, with_leaves(inputs, tensors))
         return result.values if isinstance(result, gs.SparseMatrix) else result
 
     return f
@@ -54,7 +59,7 @@ def function(case: Case, inputs: tuple[Any, ...]) -> Callable[..., Tensor]:
 
 def dense_function(case: Case, inputs: tuple[Any, ...]) -> Callable[..., Tensor]:
     """The dense formula on the host as a function of the same leaves; for a sparse result, its entries."""
-    result = case.op(*inputs)
+    result = PYTHON.run(case, inputs)
     host = tuple(x.to("cpu") for x in inputs)
 
     def f(*tensors: Tensor) -> Tensor:
@@ -72,43 +77,43 @@ def assert_equal(got: Tensor, wanted: Tensor, dtype: torch.dtype = torch.float64
 
 @every_case
 @pytest.mark.parametrize("kind", KINDS)
-def test_equals_dense(case: Case, kind: str, device: torch.device) -> None:
+def test_equals_dense(case: Case, kind: str, runner: Runner) -> None:
     for dtype in (torch.float64, torch.float32):
         for index_dtype in (torch.int32, torch.int64):
-            inputs = case.inputs(Make(kind, dtype, index_dtype, device))
-            result = case.op(*inputs)
+            inputs = case.inputs(Make(kind, dtype, index_dtype, runner.device))
+            result = runner.run(case, inputs)
             wanted = case.dense(*(twin(x, torch.float64) for x in inputs))
             assert_equal(twin(result), wanted, dtype)
             assert (result.values if isinstance(result, gs.SparseMatrix) else result).dtype is dtype
 
 
 @every_case
-def test_half_precision_sums_in_float32(case: Case, device: torch.device) -> None:
+def test_half_precision_sums_in_float32(case: Case, runner: Runner) -> None:
     for dtype in (torch.bfloat16, torch.float16):
-        inputs = case.inputs(Make("ordinary", dtype, device=device))
+        inputs = case.inputs(Make("ordinary", dtype, device=runner.device))
         wanted = case.dense(*(twin(x, torch.float64) for x in inputs))
-        assert_equal(twin(case.op(*inputs)), wanted, dtype)
+        assert_equal(twin(runner.run(case, inputs)), wanted, dtype)
 
 
 @every_case
 @pytest.mark.parametrize("kind", ["ordinary", "one row", "no entries", "no rows"])
-def test_gradients(case: Case, kind: str, device: torch.device) -> None:
-    inputs = case.inputs(Make(kind, device=device))
-    gradcheck(function(case, inputs), leaves(inputs), check_forward_ad=True, fast_mode=device.type == "cuda")
+def test_gradients(case: Case, kind: str, runner: Runner) -> None:
+    inputs = case.inputs(Make(kind, device=runner.device))
+    gradcheck(function(case, inputs, runner), leaves(inputs), check_forward_ad=True, fast_mode=not runner.exhaustive)
 
 
 @every_case
-def test_second_derivatives(case: Case, device: torch.device) -> None:
-    inputs = case.inputs(Make("ordinary", device=device))
-    fast = device.type == "cuda"
-    gradgradcheck(function(case, inputs), leaves(inputs), check_fwd_over_rev=True, fast_mode=fast)
+def test_second_derivatives(case: Case, runner: Runner) -> None:
+    inputs = case.inputs(Make("ordinary", device=runner.device))
+    fast = not runner.exhaustive
+    gradgradcheck(function(case, inputs, runner), leaves(inputs), check_fwd_over_rev=True, fast_mode=fast)
 
 
 @every_case
-def test_gradients_equal_dense(case: Case, device: torch.device) -> None:
-    inputs = case.inputs(Make("square", device=device))
+def test_gradients_equal_dense(case: Case, runner: Runner) -> None:
+    inputs = case.inputs(Make("square", device=runner.device))
     ours, theirs = leaves(inputs), leaves(inputs)
-    function(case, inputs)(*ours).sin().sum().backward()
+    function(case, inputs, runner)(*ours).sin().sum().backward()
     dense_function(case, inputs)(*theirs).sin().sum().backward()
     for a, b in zip(ours, theirs, strict=True):
         assert a.grad.shape == a.shape
@@ -116,13 +121,13 @@ def test_gradients_equal_dense(case: Case, device: torch.device) -> None:
 
 
 @every_case
-def test_forward_mode_equals_dense(case: Case, device: torch.device) -> None:
-    inputs = case.inputs(Make("ordinary", device=device))
+def test_forward_mode_equals_dense(case: Case, runner: Runner) -> None:
+    inputs = case.inputs(Make("ordinary", device=runner.device))
     primals = [t.detach() for t in leaves(inputs)]
     moves = [torch.ones_like(t) for t in primals]
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(a, b) for a, b in zip(primals, moves, strict=True)]
-        moved = forward_ad.unpack_dual(function(case, inputs)(*duals)).tangent
+        moved = forward_ad.unpack_dual(function(case, inputs, runner)(*duals)).tangent
     host = [t.cpu() for t in primals], [t.cpu() for t in moves]
     wanted = torch.func.jvp(dense_function(case, inputs), tuple(host[0]), tuple(host[1]))[1]
     assert_equal(moved, wanted)
@@ -200,9 +205,10 @@ def test_opcheck(case: Case, device: torch.device) -> None:
 
 
 @every_case
-def test_index_widths_agree_bitwise(case: Case, device: torch.device) -> None:
+def test_index_widths_agree_bitwise(case: Case, runner: Runner) -> None:
     narrow, wide = (
-        case.op(*case.inputs(Make("ordinary", torch.float32, i, device))) for i in (torch.int32, torch.int64)
+        runner.run(case, case.inputs(Make("ordinary", torch.float32, i, runner.device)))
+        for i in (torch.int32, torch.int64)
     )
     assert torch.equal(twin(narrow), twin(wide))
 
@@ -224,10 +230,10 @@ def test_thread_counts_agree_bitwise(case: Case) -> None:
 
 
 @every_case
-def test_strided_equals_contiguous_bitwise(case: Case, device: torch.device) -> None:
-    inputs = case.inputs(Make("ordinary", device=device))
+def test_strided_equals_contiguous_bitwise(case: Case, runner: Runner) -> None:
+    inputs = case.inputs(Make("ordinary", device=runner.device))
     tensors = [t.detach() for t in leaves(inputs)]
-    wanted = function(case, inputs)(*tensors)
+    wanted = function(case, inputs, runner)(*tensors)
 
     def every_other(t: Tensor) -> Tensor:
         spread = torch.full([2 * s for s in t.shape], torch.nan, dtype=t.dtype, device=t.device)
@@ -244,23 +250,23 @@ def test_strided_equals_contiguous_bitwise(case: Case, device: torch.device) -> 
         return t.T.contiguous().T if t.dim() == 2 else t.flip(0).contiguous().flip(0)
 
     for layout in (every_other, slice_of_columns, column_major):
-        assert torch.equal(function(case, inputs)(*(layout(t) for t in tensors)).cpu(), wanted.cpu())
+        assert torch.equal(function(case, inputs, runner)(*(layout(t) for t in tensors)).cpu(), wanted.cpu())
 
 
 @every_case
-def test_inference_mode_and_no_grad(case: Case, device: torch.device) -> None:
-    inputs = case.inputs(Make("ordinary", device=device))
-    wanted = twin(case.op(*inputs))
+def test_inference_mode_and_no_grad(case: Case, runner: Runner) -> None:
+    inputs = case.inputs(Make("ordinary", device=runner.device))
+    wanted = twin(runner.run(case, inputs))
     for mode in (torch.inference_mode, torch.no_grad):
         with mode():
-            assert torch.equal(twin(case.op(*case.inputs(Make("ordinary", device=device)))), wanted)
-            assert torch.equal(twin(case.op(*inputs)), wanted)
+            assert torch.equal(twin(runner.run(case, case.inputs(Make("ordinary", device=runner.device)))), wanted)
+            assert torch.equal(twin(runner.run(case, inputs)), wanted)
 
 
 @every_case
-def test_nan_and_infinity_propagate(case: Case, device: torch.device) -> None:
+def test_nan_and_infinity_propagate(case: Case, runner: Runner) -> None:
     """Into every entry of the result that the dense formula says depends on the poisoned one."""
-    inputs = case.inputs(Make("square", device=device))
+    inputs = case.inputs(Make("square", device=runner.device))
     at = tuple(t.detach() for t in leaves(inputs))
     host = tuple(t.cpu() for t in at)
     for k, poison in [(k, poison) for k in range(len(at)) for poison in case.poisons]:
@@ -269,7 +275,7 @@ def test_nan_and_infinity_propagate(case: Case, device: torch.device) -> None:
         most_read = int((jacobian != 0).reshape(-1, host[k].numel()).sum(0).argmax())
         poisoned = [t.clone() for t in at]
         poisoned[k].view(-1)[most_read] = poison
-        got = function(case, inputs)(*poisoned).cpu()
+        got = function(case, inputs, runner)(*poisoned).cpu()
         assert (jacobian[..., most_read] != 0).any()
         assert not got.isfinite()[jacobian[..., most_read] != 0].any()
 
@@ -278,11 +284,11 @@ AUTOCAST = ["spmm", "spmv", "spmm_transposed", "dense_times_sparse", "spmm_heads
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.name in AUTOCAST], ids=lambda case: case.name)
-def test_autocast(case: Case, device: torch.device) -> None:
-    inputs = case.inputs(Make("ordinary", torch.float32, device=device))
+def test_autocast(case: Case, runner: Runner) -> None:
+    inputs = case.inputs(Make("ordinary", torch.float32, device=runner.device))
     ours = leaves(inputs)
-    with torch.autocast(device.type, dtype=torch.bfloat16):
-        result = function(case, inputs)(*ours)
+    with torch.autocast(runner.device.type, dtype=torch.bfloat16):
+        result = function(case, inputs, runner)(*ours)
     assert result.dtype is torch.bfloat16
     assert_equal(result, dense_function(case, inputs)(*leaves(inputs)).cpu(), torch.bfloat16)
     result.float().sum().backward()

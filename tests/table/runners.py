@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The ways to run a row of the table: the Python front end on the host or on the device, or the C++ one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+from front_end import cpp, to_cpp, to_python
+
+import gossamer as gs
+from cases import Case
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A device, and the front end that is called: the package, or its twin in C++."""
+
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    front_end: Any = gs
+
+    @property
+    def exhaustive(self) -> bool:
+        """Derivatives are checked in every direction here, and in a random one on the runners that take longer."""
+        return self.front_end is gs and self.device.type == "cpu"
+
+    def run(self, case: Case, inputs: Any) -> Any:
+        """The row's result, whichever front end made it, as tensors and matrices of Python's."""
+        if self.front_end is gs:
+            return case.op(gs, *inputs)
+        if case.python_only:
+            pytest.skip(f"not in C++: {case.python_only}")
+        return to_python(case.op(cpp, *(to_cpp(x) for x in inputs)))
+
+
+PYTHON = Runner()
