@@ -72,6 +72,13 @@ CASES = [
         sized_by_data=True,
     ),
     Case(
+        "submatrix",
+        lambda gs, A: A.submatrix(shuffled(A), shuffled(A)[:3]),
+        lambda A: A[shuffled(A)][:, shuffled(A)[:3]],
+        larger,
+        sized_by_data=True,
+    ),
+    Case(
         "index_pairs",
         lambda gs, A: A[shuffled(A), shuffled(A).flip(0)],
         lambda A: A[shuffled(A), shuffled(A).flip(0)],
