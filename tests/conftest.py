@@ -32,7 +32,7 @@ DATA = Path(os.environ.get("GOSSAMER_DATA", ROOT.parent / "shared" / "data"))
 @pytest.fixture(params=["cpu", "cuda"])
 def device(request: pytest.FixtureRequest) -> torch.device:
     if request.param == "cuda" and torch.cuda.device_count() == 0:
-        pytest.skip("no stand-in for cuda: build the release preset with GOSSAMER_TESTS=ON")
+        pytest.skip("no stand-in for cuda: build the release preset with GOSSAMER_TESTS=torch")
     return torch.device(request.param, 0) if request.param == "cuda" else torch.device("cpu")
 
 

@@ -13,7 +13,7 @@ from runners import PYTHON, Runner
 def cpp_front_end(build: Path) -> None:
     library = build / "libgossamer_cpp_front_end.so"
     if not library.exists():
-        pytest.skip(f"no {library.name}, the C++ front end as ops: build the release preset with GOSSAMER_TESTS=ON")
+        pytest.skip(f"no {library.name}, the C++ front end as ops: build the release preset with GOSSAMER_TESTS=torch")
     torch.ops.load_library(library)
 
 
@@ -23,7 +23,7 @@ def runner(request: pytest.FixtureRequest) -> Runner:
         return PYTHON
     if request.param == "cuda":
         if torch.cuda.device_count() == 0:
-            pytest.skip("no stand-in for cuda: build the release preset with GOSSAMER_TESTS=ON")
+            pytest.skip("no stand-in for cuda: build the release preset with GOSSAMER_TESTS=torch")
         return Runner(torch.device("cuda", 0))
     request.getfixturevalue("cpp_front_end")
     return Runner(front_end=cpp)

@@ -60,7 +60,7 @@ class Op<R(A...)> {
     const char* schema;
     R (*forward)(A...);             // Serves CPU, CUDA and Meta: checks, allocates, launches.
     R (*autograd)(A...) = nullptr;  // Calls the op below autograd and records its derivatives: differentiable.h.
-    R (*batched)(A...) = nullptr;   // The rule of vmap: fold.h.
+    R (*batched)(A...) = nullptr;   // The rule of vmap: batch.h.
     bool autocast = false;          // Casts every floating-point tensor to the precision that autocast asks for.
     bool constant = false;          // The result has no derivative, although inputs may require one.
     bool meta = true;               // False: sizes of the result depend on data; its fake is in Python, _fakes.py.
