@@ -69,7 +69,7 @@ def run_table() -> None:
         for x in inputs:
             if isinstance(x, gs.SparseMatrix) or (isinstance(x, Tensor) and x.is_floating_point()):
                 x.requires_grad_()
-        result = case.op(*inputs)
+        result = case.op(gs, *inputs)
         values = result.values if isinstance(result, gs.SparseMatrix) else result
         if isinstance(values, Tensor) and values.requires_grad:
             values.sum().backward()

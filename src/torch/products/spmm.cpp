@@ -15,12 +15,8 @@
 namespace gossamer {
 namespace {
 
-Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
-  if (values.is_complex()) {
-    check_same_dtype("spmm", "X", X, "values", values);
-    return bilinear(values, X, [&](const Tensor& v, const Tensor& x) { return forward(pattern, v, x, shape, t); });
-  }
-  const PatternTensors A = unpack("spmm", pattern, shape, t);
+// A is what multiplies X: the transpose if t.
+void check(const PatternTensors& A, const Tensor& values, const Tensor& X, bool t) {
   check_dense("spmm", "values", values, A, A.nnz(), "entries");
   check_dense("spmm", "X", X, A, A.cols, t ? "rows" : "columns");
   check_same_dtype("spmm", "X", X, "values", values);
@@ -29,18 +25,28 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymInt
   TORCH_CHECK_VALUE(heads || X.dim() <= 2, "spmm: X must be (n,) or (n, d), not ", shape_text(X));
   TORCH_CHECK_VALUE(!heads || (X.dim() >= 2 && X.dim() <= 3 && X.sym_size(1) == values.sym_size(1)), "spmm: values ",
                     shape_text(values), " need X of shape (n, H) or (n, H, d), not ", shape_text(X));
+}
+
+Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
+  if (values.is_complex()) {
+    check_same_dtype("spmm", "X", X, "values", values);
+    return bilinear(values, X, [&](const Tensor& v, const Tensor& x) { return forward(pattern, v, x, shape, t); });
+  }
+  const PatternTensors stored = unpack("spmm", pattern, shape, /*t=*/false);
+  const PatternTensors A = t ? unpack("spmm", pattern, shape, t) : stored;
+  check(A, values, X, t);
   auto size = X.sym_sizes().vec();
   size[0] = A.rows;
   const Tensor Y = at::empty_symint(size, X.options());
   launch("spmm", X, A.indptr, [&]<class T, class I>(auto exec) {
     const Tensor x = with_compact_rows(X), v = values.contiguous();
+    const bool heads = values.dim() == 2;
     const int64_t H = heads ? values.size(1) : 1, width = X.dim() == heads + 2 ? X.size(-1) : 1;
+    // One vector times the transpose: parts of the stored matrix scatter what they have, which is faster than reading
+    // the values through the transpose's permutation.
     if constexpr (Host<decltype(exec)> && std::same_as<T, Sum<T>>)
-      if (t && H * width == 1) {
-        const auto own = unpack("spmm", pattern.slice(0, 2), shape, /*t=*/false).view<T, I>(v, 1);
-        if (kernels::scatter_parts(own) > 1)
-          return kernels::spmv_transposed(exec, own, ptr<T>(x), x.stride(0), mutable_ptr<T>(Y));
-      }
+      if (const auto M = stored.view<T, I>(v, 1); t && H * width == 1 && kernels::scatter_parts(M) > 1)
+        return kernels::spmv_transposed(exec, M, ptr<T>(x), x.stride(0), mutable_ptr<T>(Y));
     kernels::spmm(exec, A.view<T, I>(v, H), ptr<T>(x), x.stride(0), width, mutable_ptr<T>(Y));
   });
   return Y;
