@@ -162,8 +162,11 @@ Tensor ops::amax(TensorList pattern, const Tensor& values, SymIntArrayRef shape,
 
 bool ops::allclose(TensorList A, const Tensor& values_A, TensorList B, const Tensor& values_B, at::IntArrayRef shape,
                    double rtol, double atol, bool equal_nan) {
-  TORCH_CHECK_VALUE(values_A.sizes().slice(1) == values_B.sizes().slice(1), "allclose: A has values ",
-                    shape_text(values_A), " but B has ", shape_text(values_B));
+  const auto size_of = c10::fromIntArrayRefSlow(shape);
+  check_values("allclose", values_A, unpack("allclose", A, size_of, /*t=*/false));
+  check_values("allclose", values_B, unpack("allclose", B, size_of, /*t=*/false));
+  TORCH_CHECK_VALUE(values_A.dim() == values_B.dim() && values_A.sizes().slice(1) == values_B.sizes().slice(1),
+                    "allclose: A has values ", shape_text(values_A), " but B has ", shape_text(values_B));
   check_same_dtype("allclose", "B", values_B, "A", values_A);
   if (at::equal(A[0], B[0]) && at::equal(A[1], B[1])) return at::allclose(values_A, values_B, rtol, atol, equal_nan);
   const Tensor rows = at::cat({row_indices(A[0], A[1]), row_indices(B[0], B[1])}), cols = at::cat({A[1], B[1]});
