@@ -116,7 +116,9 @@ def spoiled_tensors(t: Tensor) -> Iterator[Tensor]:
     yield t.unsqueeze(0)
     yield t.unsqueeze(-1)
     yield t.to("meta")
-    if t.is_floating_point():
+    if t.is_complex():
+        yield from (t.real, t.to(torch.complex128))
+    elif t.is_floating_point():
         yield from (t.float(), t.bfloat16(), t.long(), t.to(torch.complex128))
     else:
         yield from (t.to(torch.int64 if t.dtype is torch.int32 else torch.int32), t.double(), t.to(torch.int16))
