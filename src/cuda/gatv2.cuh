@@ -103,14 +103,13 @@ __global__ void __launch_bounds__(device::block_threads, device::attention_block
     gatv2_row_gradients(Gatv2<T, I> in, int64_t parts, const Sum<T>* __restrict__ scratch, Gatv2Gradients<T> d,
                         Sum<T>* __restrict__ d_att) {
   constexpr int64_t tile = lanes * columns;
-  const int64_t tiles = device::tiles_of(in.width, tile), work = in.A.nnz + in.A.rows;
+  const int64_t tiles = device::tiles_of(in.width, tile);
   for (int64_t job = device::warp(); job < parts * in.heads * tiles; job += device::warps()) {
     const int64_t part = job / tiles / in.heads, h = job / tiles % in.heads;
     const int64_t left = job % tiles * tile + device::lane() % lanes;
-    const int64_t end = part + 1 == parts ? in.A.rows : row_at(in.A, work * (part + 1) / parts);
+    const RowRange rows = row_range(in.A, part, parts);
     Sum<T> relued[columns] = {};
-    for (int64_t i = row_at(in.A, work * part / parts); i < end; ++i)
-      gatv2_row<lanes, columns>(in, i, h, left, scratch, d, relued);
+    for (int64_t i = rows.begin; i < rows.end; ++i) gatv2_row<lanes, columns>(in, i, h, left, scratch, d, relued);
     for (int k = 0; k < columns; ++k) {
       const int64_t c = left + k * lanes;
       relued[k] = device::sum_lanes<device::warp_lanes, lanes>(relued[k]);

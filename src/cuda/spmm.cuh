@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
     Sum<T> sum = 0;
     if (i < A.rows)
       for (int64_t p = A.indptr[i] + lane; p < A.indptr[i + 1]; p += lanes)
-        sum += static_cast<Sum<T>>(A.values[A.perm ? A.perm[p] : p]) * static_cast<Sum<T>>(X[A.indices[p] * ldx]);
+        sum += A.value(p) * static_cast<Sum<T>>(X[A.indices[p] * ldx]);
     sum = device::sum_lanes<lanes, 1>(sum);
     if (i < A.rows && lane == 0) Y[i] = static_cast<T>(sum);
   }

@@ -83,28 +83,18 @@ struct Problem {
     return d;
   }
 
-  Real score(const std::vector<Reals>& x, int64_t i, int64_t j, int64_t p, int64_t h) const {
-    const auto relu = [this](Real t) { return t > 0 ? t : static_cast<Real>(static_cast<Sum<T>>(slope)) * t; };
-    if (!second) return relu(x[2][i * heads + h] + x[1][j * heads + h] + (edges ? x[3][p * heads + h] : 0));
-    Real sum = 0;
-    for (int64_t c = h * width; c < (h + 1) * width; ++c)
-      sum += x[2][c] * relu(x[1][i * heads * width + c] + x[0][j * heads * width + c] +
-                            (edges ? x[3][p * heads * width + c] : 0));
-    return sum;
-  }
-  // Z, as its definition reads.
+  // Z as its definition reads, in long double.
   Reals plain(const std::vector<Reals>& x) const {
     Reals Z(A.rows * heads * width);
-    for (int64_t i = 0; i < A.rows; ++i)
-      for (int64_t h = 0; h < heads; ++h) {
-        Real sum = 0;
-        for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) sum += std::exp(score(x, i, A.indices[p], p, h));
-        for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
-          const int64_t j = A.indices[p];
-          const Real s = std::exp(score(x, i, j, p, h)) / sum * dropout.factor<double>(p * heads + h);
-          for (int64_t c = 0; c < width; ++c) Z[(i * heads + h) * width + c] += s * x[0][(j * heads + h) * width + c];
-        }
-      }
+    const Real* edge = edges ? x[3].data() : nullptr;
+    const auto exact_slope = static_cast<Real>(static_cast<Sum<T>>(slope));
+    const auto view = [&](auto kind) -> decltype(kind) {
+      return {A.view(), heads, width, x[0].data(), x[1].data(), x[2].data(), edge, exact_slope, dropout};
+    };
+    if (second)
+      kernels::plain::gatv2(view(kernels::Gatv2<Real, I>()), Z.data());
+    else
+      kernels::plain::gat(view(kernels::Gat<Real, I>()), Z.data());
     return Z;
   }
   std::vector<Reals> exact_inputs() const {

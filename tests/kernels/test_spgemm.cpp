@@ -51,6 +51,9 @@ void expect_products(int64_t m, int64_t l, int64_t n, double density) {
   expect_close(got,
                dense_product(
                    C, l, [&](auto i, auto k) { return dA[i * l + k]; }, [&](auto k, auto j) { return dB[k * n + j]; }));
+  std::vector<T> plain(C.nnz());
+  kernels::plain::spgemm(with_values(A, a), with_values(B, b), C.view(), plain.data());
+  expect_same_bits(plain, got);
   kernels::spgemm_nt(pool, with_values(A, a), with_values(Bt, bt), C.view(), got.data());
   expect_close(
       got, dense_product(

@@ -50,6 +50,13 @@ struct Solve {
     return x;
   }
 
+  std::vector<T> plain() const {
+    std::vector<T> x(size.n * size.heads * size.width, static_cast<T>(NAN));
+    kernels::plain::solve_triangular(Csr<T, I>{L.view(), values.data(), size.heads, nullptr}, triangle, b.data(), ldb(),
+                                     size.width, x.data());
+    return x;
+  }
+
   void expect_solved(const std::vector<T>& x) const {
     const int64_t step = size.heads * size.width;
     for (int64_t i = 0; i < size.n; ++i)
@@ -90,6 +97,7 @@ TYPED_TEST(Triangular, SolvesEveryShapeOfRightHandSide) {
         if (unit)  // keep the solution bounded: the diagonal no longer outweighs the row
           for (auto& value : solve.values) value /= 16;
         solve.expect_solved(solve.run(Serial{}));
+        solve.expect_solved(solve.plain());
       }
 }
 

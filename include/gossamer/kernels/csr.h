@@ -27,7 +27,7 @@ struct Csr : PatternView<I> {
   int64_t heads = 1;
   const I* perm = nullptr;  // entry p has the value values[perm[p]]; null: values[p]. Lets Aᵀ share A's values.
 
-  GOSSAMER_HD Sum<T> value(int64_t p, int64_t h = 0) const {
+  [[gnu::always_inline]] GOSSAMER_HD Sum<T> value(int64_t p, int64_t h = 0) const {
     return static_cast<Sum<T>>(values[(perm ? perm[p] : p) * heads + h]);
   }
 };

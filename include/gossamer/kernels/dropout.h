@@ -2,15 +2,17 @@
 // Which entries are dropped, as a function of (seed, place) alone: no mask is stored, and every thread count, every
 // order and every device draw the same one.
 //
-//   factor(k) = 0 with probability p, else 1 / (1 - p)        k: the entry's place in the array, e.g. edge · heads +
-//   head
+//   factor(k) = 0 with probability p, else 1 / (1 - p)
+//
+// k is the entry's place in the array, for example edge · heads + head.
 //
 // The bits are those of SplitMix64 (Steele, Lea and Flood, 2014; it passes BigCrush) at step k: its state is a counter,
 // so any step can be had at once. The seed is mixed first, so that neighbouring seeds have nothing in common.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
-#include <gossamer/kernels/half.h>
+#include <gossamer/kernels/simd.h>
 
 namespace gossamer {
 
@@ -44,5 +46,23 @@ struct Dropout {
     return keeps(k) ? static_cast<S>(kept) : S{0};
   }
 };
+
+// factors[k] = dropout.factor(first + k) for k < n, a register of them at a time. The last register is written whole,
+// so `factors` has room for lanes - 1 more.
+template <int lanes, class S>
+[[gnu::always_inline]] inline void dropout_factors(const Dropout& dropout, int64_t first, int64_t n, S* factors) {
+  constexpr int l = lanes * sizeof(S) / sizeof(uint64_t);
+  Vec<uint64_t, l> steps, z;
+  for (int k = 0; k < l; ++k) steps[k] = Dropout::step * k;
+  for (int64_t k = 0; k < n; k += l) {
+    z = steps + (dropout.key + Dropout::step * static_cast<uint64_t>(first + k + 1));
+    mix(z);
+    z >>= 11;
+    const auto keeps =
+        __builtin_convertvector(z >= dropout.dropped, Vec<std::conditional_t<sizeof(S) == 4, int32_t, int64_t>, l>);
+    const Vec<S, l> kept = Vec<S, l>{} + static_cast<S>(dropout.kept), none{};
+    store<l>(keeps ? kept : none, factors + k);
+  }
+}
 
 }  // namespace gossamer

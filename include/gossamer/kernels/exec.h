@@ -76,6 +76,17 @@ GOSSAMER_HD int64_t row_at(const PatternView<I>& A, int64_t work) {
   return low;
 }
 
+struct RowRange {
+  int64_t begin, end;
+};
+
+// The rows of part k, if the rows are cut into `parts` of equal work.
+template <class I>
+GOSSAMER_HD RowRange row_range(const PatternView<I>& A, int64_t k, int64_t parts) {
+  const int64_t work = A.nnz + A.rows;
+  return {row_at(A, work * k / parts), k + 1 == parts ? A.rows : row_at(A, work * (k + 1) / parts)};
+}
+
 // Runs f(begin, end) over row ranges of equal work, one a thread: split by nonzeros, not by rows, because a few rows of
 // a power-law graph hold most of it. `cost` is the work of one entry; small matrices stay on the caller's thread. Rows
 // are never split, so a row is always summed by one thread in one order, whatever their number.
@@ -86,10 +97,30 @@ void for_each_row_range(const E& exec, const PatternView<I>& A, int64_t cost, co
   const int64_t parts = std::clamp<int64_t>(work * cost / worth_a_thread, 1, std::max<int64_t>(exec.threads(), 1));
   if (parts == 1) return f(int64_t{0}, A.rows);
   exec.parallel_for(parts, [&](int64_t k) {
-    const int64_t begin = row_at(A, work * k / parts);
-    const int64_t end = k + 1 == parts ? A.rows : row_at(A, work * (k + 1) / parts);
-    f(begin, end);
+    const RowRange rows = row_range(A, k, parts);
+    f(rows.begin, rows.end);
   });
+}
+
+// Into how many row ranges a sum over all entries is cut. The number depends on the pattern alone, so that adding the
+// sums of the ranges in order gives the same bits whatever the number of threads.
+template <class I>
+int64_t fixed_parts(const PatternView<I>& A) {
+  constexpr int64_t work = 16384, most = 64;
+  return std::clamp<int64_t>((A.nnz + A.rows) / work, 1, most);
+}
+
+// Runs f(k, begin, end) for each of `parts` row ranges.
+template <Host E, class I, class F>
+void for_each_part(const E& exec, const PatternView<I>& A, int64_t parts, const F& f) {
+  const auto part = [&](int64_t k) {
+    const RowRange rows = row_range(A, k, parts);
+    f(k, rows.begin, rows.end);
+  };
+  if (parts == 1 || exec.threads() == 1)
+    for (int64_t k = 0; k < parts; ++k) part(k);
+  else
+    exec.parallel_for(parts, part);
 }
 
 }  // namespace gossamer

@@ -99,7 +99,7 @@ inline void use_large_pages(void* data, size_t bytes) {
 }
 
 // Uninitialised memory with its size.
-class Text {
+class Buffer {
  public:
   void reserve(size_t capacity) {
     if (capacity <= capacity_) return;
@@ -165,7 +165,7 @@ class Gzip {
 // Reads a file of about `size` bytes in pieces, by all threads: copying from the system's memory is most of reading. If
 // the file has become shorter meanwhile, what stands before the first gap.
 template <Host E>
-void read_pieces(const E& exec, int fd, size_t size, Text& text) {
+void read_pieces(const E& exec, int fd, size_t size, Buffer& text) {
   constexpr size_t piece = size_t{1} << 22;
   const auto pieces = static_cast<int64_t>((size + piece - 1) / piece);
   std::vector<size_t> got(static_cast<size_t>(pieces));
@@ -191,7 +191,7 @@ void read_pieces(const E& exec, int fd, size_t size, Text& text) {
 // The contents of a regular file, unzipped if they begin as gzip's do, whatever its name. A line end follows the
 // text, outside its size, so that no line is without one.
 template <Host E = Serial>
-Text read_file(const std::string& path, const E& exec = {}) {
+Buffer read_file(const std::string& path, const E& exec = {}) {
   struct stat about{};
   if (::stat(path.c_str(), &about) != 0) throw_errno();
   if (S_ISDIR(about.st_mode)) throw_errno(EISDIR);
@@ -200,7 +200,7 @@ Text read_file(const std::string& path, const E& exec = {}) {
   unsigned char magic[2] = {};
   const bool zipped = ::pread(file.get(), magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
   std::unique_ptr<Gzip> gzip = zipped ? std::make_unique<Gzip>(file.get(), "rb") : nullptr;
-  Text text;
+  Buffer text;
   text.reserve(static_cast<size_t>(about.st_size) * (zipped ? 4 : 1) + 1);  // one more, to see the end
   if (!zipped) read_pieces(exec, file.get(), static_cast<size_t>(about.st_size), text);
   for (;;) {  // what is zipped, or has been added since

@@ -26,8 +26,31 @@ struct Gat {
   Sum<T> slope = 0;
   Dropout dropout;
 
-  bool far() const { return A.cols * heads * width * static_cast<int64_t>(sizeof(T)) > near_bytes; }
+  bool far() const { return is_far<T>(A.cols * heads * width); }
 };
+
+// The definition of Z as loops. Tests compare the tuned kernel with it; unlike that one it overflows for large scores.
+namespace plain {
+template <class T, class I>
+void gat(const Gat<T, I>& in, T* Z) {
+  for (int64_t i = 0; i < in.A.rows; ++i)
+    for (int64_t h = 0; h < in.heads; ++h) {
+      const auto exp_score = [&](int64_t p) {
+        const Sum<T> t = in.alpha_dst[i * in.heads + h] + in.alpha_src[in.A.indices[p] * in.heads + h] +
+                         (in.alpha_edge ? in.alpha_edge[p * in.heads + h] : T(0));
+        return std::exp(t > 0 ? t : in.slope * t);
+      };
+      Sum<T> sum = 0;
+      for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p) sum += exp_score(p);
+      std::vector<Sum<T>> z(in.width);
+      for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p) {
+        const Sum<T> weight = exp_score(p) / sum * in.dropout.template factor<Sum<T>>(p * in.heads + h);
+        for (int64_t c = 0; c < in.width; ++c) z[c] += weight * in.X[(in.A.indices[p] * in.heads + h) * in.width + c];
+      }
+      for (int64_t c = 0; c < in.width; ++c) Z[(i * in.heads + h) * in.width + c] = static_cast<T>(z[c]);
+    }
+}
+}  // namespace plain
 
 // The scores of entry p of row i.
 template <int lanes, class T, class I>
@@ -86,8 +109,10 @@ template <int bytes, class T, class I>
 // A block of entries of one source, all numbers as (n, heads).
 template <int lanes, class S>
 struct GatBlock {
-  explicit GatBlock(int64_t heads) : e(block_size<lanes>(heads)), slopes(e), GZ(e), m(e.size(), S{1}), dots(e) {}
-  std::vector<S> e, slopes, GZ, m, dots;
+  explicit GatBlock(int64_t heads)
+      : e(block_size<lanes>(heads)), slopes(e), GZ(e), GX(e), m(e.size(), S{1}), weights(e), dt(e) {}
+  std::vector<S> e, slopes, GZ, GX, m;  // of an entry: e - lse, slope(t), G·Z, G·X, dropout
+  std::vector<S> weights, dt;           // m s; dt
 };
 
 // Entry p of the pattern, from source j to target i, at `at` in the block: e = leaky_relu(t) - lse, slope(t), G·Z, G·X.
@@ -110,39 +135,38 @@ template <int lanes, class T, class I, class W>
     store<l>(slope, &block.slopes[at + h]);
   });
   copy_lanes<lanes>(end + 2 * heads, heads, &block.GZ[at]);
-  dot_heads<lanes>(G + i * columns, in.X + j * columns, heads, width, &block.dots[at]);
-  if (in.dropout.any()) drop<lanes>(in.dropout, p * heads, heads, &block.m[at]);
+  dot_heads<lanes>(G + i * columns, in.X + j * columns, heads, width, &block.GX[at]);
+  if (in.dropout.any()) dropout_factors<lanes>(in.dropout, p * heads, heads, &block.m[at]);
 }
 
-// For the first `size` numbers of a block: s = exp(e), e becomes m s, and dots = G·X becomes dt = slope s (m dots -
-// GZ).
+// For the first `size` numbers of a block, with s = exp(e): weights = m s and dt = slope s (m GX - GZ).
 template <int lanes, class S>
-[[gnu::always_inline]] inline void gat_soften(GatBlock<lanes, S>& block, int64_t size) {
+[[gnu::always_inline]] inline void gat_entry_gradients(GatBlock<lanes, S>& block, int64_t size) {
   for (int64_t k = 0; k < size; k += lanes) {
     Vec<S, lanes> s, dt, GZ, m, slope;
     load<lanes>(&block.e[k], s);
-    load<lanes>(&block.dots[k], dt);
+    load<lanes>(&block.GX[k], dt);
     load<lanes>(&block.GZ[k], GZ);
     load<lanes>(&block.m[k], m);
     load<lanes>(&block.slopes[k], slope);
     exp_lanes<lanes, S>(s);
     dt = slope * s * (m * dt - GZ);
     s *= m;
-    store<lanes>(s, &block.e[k]);
-    store<lanes>(dt, &block.dots[k]);
+    store<lanes>(s, &block.weights[k]);
+    store<lanes>(dt, &block.dt[k]);
   }
 }
 
-// Rows begin … end - 1 of the transpose: dX[j] = Σ_i m s G[i], d alpha_src[j] = Σ_i dt, and dts[p] = dt as (nnz,
+// Rows begin … end - 1 of the transpose: dX[j] = Σ_i m s G[i], d alpha_src[j] = Σ_i dt, and dt[p], as (nnz,
 // heads).
 template <int bytes, class T, class I, class W>
 [[gnu::always_inline]] inline void gat_backward_cols(const Gat<T, I>& in, const W& width, const PatternView<I>& At,
                                                      const I* perm, int64_t begin, int64_t end, const T* G,
-                                                     const Sum<T>* ends, Sum<T>* dts, T* dX, T* d_alpha_src) {
+                                                     const Sum<T>* ends, Sum<T>* dt, T* dX, T* d_alpha_src) {
   using S = Sum<T>;
   constexpr int lanes = bytes / sizeof(S);
   const int64_t heads = in.heads, columns = heads * width;
-  const bool far = At.cols * columns * static_cast<int64_t>(sizeof(T)) > near_bytes;
+  const bool far = is_far<T>(At.cols * columns);
   GatBlock<lanes, S> block(heads);
   std::vector<S> sums(columns), d_src(heads);
   for (int64_t j = begin; j < end; ++j) {
@@ -155,18 +179,18 @@ template <int bytes, class T, class I, class W>
         if (far) {
           prefetch_row(At, q + k, G, columns);
           prefetch_row(At, q + k, ends, 3 * heads);
-          __builtin_prefetch(dts + perm[std::min(q + k + edges_ahead, At.nnz - 1)] * heads, /*to write=*/1);
+          __builtin_prefetch(dt + perm[std::min(q + k + entries_ahead, At.nnz - 1)] * heads, /*to write=*/1);
         }
         gat_entry<lanes>(in, width, At.indices[q + k], j, perm[q + k], k * heads, G, ends, block);
       }
-      gat_soften<lanes>(block, n * heads);
+      gat_entry_gradients<lanes>(block, n * heads);
       for_each_tile<lanes>(heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t c) GOSSAMER_INLINED {
         const int64_t at = h * width + c;
-        add_rows<l, vectors, together>(At.indices + q, n, &block.e[h], G + at, heads, width, nullptr, &sums[at]);
+        add_rows<l, vectors, together>(At.indices + q, n, &block.weights[h], G + at, heads, width, nullptr, &sums[at]);
       });
       for (int64_t k = 0; k < n; ++k) {
-        copy_lanes<lanes>(&block.dots[k * heads], heads, dts + perm[q + k] * heads);
-        for (int64_t h = 0; h < heads; ++h) d_src[h] += block.dots[k * heads + h];
+        copy_lanes<lanes>(&block.dt[k * heads], heads, dt + perm[q + k] * heads);
+        for (int64_t h = 0; h < heads; ++h) d_src[h] += block.dt[k * heads + h];
       }
     }
     for (int64_t c = 0; c < columns; ++c) dX[j * columns + c] = static_cast<T>(sums[c]);
@@ -187,14 +211,14 @@ void gat_backward(const E& exec, const Gat<T, I>& in, const PatternView<I>& At, 
                   const Sum<T>* lse, Sum<T>* scratch, const GatGradients<T>& d) {
   using S = Sum<T>;
   const int64_t heads = in.heads, cost = heads * (in.width + 16);
-  S *dts = scratch, *ends = scratch + in.A.nnz * heads;
+  S *dt = scratch, *ends = scratch + in.A.nnz * heads;
   for_each_row_range(exec, in.A, heads, [&](int64_t begin, int64_t end) {
     simd([&]<int bytes> { gat_backward_ends<bytes>(in, begin, end, G, Z, lse, ends); });
   });
   for_each_row_range(exec, At, cost, [&](int64_t begin, int64_t end) {
     simd([&]<int bytes> {
       with_width<bytes, T, I>(in.width, [&](const auto& width) {
-        gat_backward_cols<bytes>(in, width, At, perm, begin, end, G, ends, dts, d.X, d.alpha_src);
+        gat_backward_cols<bytes>(in, width, At, perm, begin, end, G, ends, dt, d.X, d.alpha_src);
       });
     });
   });
@@ -204,8 +228,8 @@ void gat_backward(const E& exec, const Gat<T, I>& in, const PatternView<I>& At, 
       std::fill(sums.begin(), sums.end(), S{0});
       for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p)
         for (int64_t h = 0; h < heads; ++h) {
-          sums[h] += dts[p * heads + h];
-          if (d.alpha_edge) d.alpha_edge[p * heads + h] = static_cast<T>(dts[p * heads + h]);
+          sums[h] += dt[p * heads + h];
+          if (d.alpha_edge) d.alpha_edge[p * heads + h] = static_cast<T>(dt[p * heads + h]);
         }
       for (int64_t h = 0; h < heads; ++h) d.alpha_dst[i * heads + h] = static_cast<T>(sums[h]);
     }

@@ -29,8 +29,36 @@ struct Gatv2 {
   Dropout dropout;
 
   int64_t columns() const { return heads * width; }
-  bool far() const { return A.cols * columns() * static_cast<int64_t>(sizeof(T)) > near_bytes; }
+  bool far() const { return is_far<T>(A.cols * columns()); }
 };
+
+// The definition of Z as loops. Tests compare the tuned kernel with it; unlike that one it overflows for large scores.
+namespace plain {
+template <class T, class I>
+void gatv2(const Gatv2<T, I>& in, T* Z) {
+  const int64_t columns = in.columns();
+  for (int64_t i = 0; i < in.A.rows; ++i)
+    for (int64_t h = 0; h < in.heads; ++h) {
+      const auto exp_score = [&](int64_t p) {
+        Sum<T> e = 0;
+        for (int64_t c = h * in.width; c < (h + 1) * in.width; ++c) {
+          const Sum<T> t = in.x_dst[i * columns + c] + in.x_src[in.A.indices[p] * columns + c] +
+                           (in.x_edge ? in.x_edge[p * columns + c] : T(0));
+          e += in.att[c] * (t > 0 ? t : in.slope * t);
+        }
+        return std::exp(e);
+      };
+      Sum<T> sum = 0;
+      for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p) sum += exp_score(p);
+      std::vector<Sum<T>> z(in.width);
+      for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p) {
+        const Sum<T> weight = exp_score(p) / sum * in.dropout.template factor<Sum<T>>(p * in.heads + h);
+        for (int64_t c = 0; c < in.width; ++c) z[c] += weight * in.x_src[in.A.indices[p] * columns + h * in.width + c];
+      }
+      for (int64_t c = 0; c < in.width; ++c) Z[i * columns + h * in.width + c] = static_cast<T>(z[c]);
+    }
+}
+}  // namespace plain
 
 // e[k · heads + h] = att · leaky_relu(t) for the entries p + k of row i, k < n.
 template <int lanes, class T, class I, class W>
@@ -70,25 +98,25 @@ void gatv2(const E& exec, const Gatv2<T, I>& in, T* Z, Sum<T>* lse) {
   });
 }
 
-// For n entries of row i: e becomes m s with s = exp(e - lse), and dots = G·x_src becomes de = s (m dots - GZ); lse and
-// GZ repeated for a period of lanes.
+// For the `size` numbers of a block of one row, with s = exp(e - lse): weights = m s and de = s (m GX - GZ), where GX =
+// G·x_src. lse and GZ are one number a head, repeated for a period of lanes.
 template <int lanes, class S>
-[[gnu::always_inline]] inline void gatv2_soften(int64_t size, int64_t period, const S* lse, const S* GZ, const S* m,
-                                                S* e, S* dots) {
+[[gnu::always_inline]] inline void gatv2_entry_gradients(int64_t size, int64_t period, const S* lse, const S* GZ,
+                                                         const S* m, const S* e, const S* GX, S* weights, S* de) {
   for (int64_t q = 0; q < period; q += lanes)
     for (int64_t k = q; k < size; k += period) {
-      Vec<S, lanes> s, de, away, gz, keep;
+      Vec<S, lanes> s, gradient, away, gz, keep;
       load<lanes>(e + k, s);
-      load<lanes>(dots + k, de);
+      load<lanes>(GX + k, gradient);
       load<lanes>(lse + q, away);
       load<lanes>(GZ + q, gz);
       load<lanes>(m + k, keep);
       s -= away;
       exp_lanes<lanes, S>(s);
-      de = s * (keep * de - gz);
+      gradient = s * (keep * gradient - gz);
       s *= keep;
-      store<lanes>(s, e + k);
-      store<lanes>(de, dots + k);
+      store<lanes>(s, weights + k);
+      store<lanes>(gradient, de + k);
     }
 }
 
@@ -102,10 +130,10 @@ template <int lanes, int vectors, int together, class T, class I, class W>
   using S = Sum<T>;
   const int64_t columns = in.heads * width;
   const Vec<S, lanes> one = Vec<S, lanes>{} + 1, low = Vec<S, lanes>{} + in.slope;
-  Vec<S, lanes> sloped[together][vectors], relued[together][vectors];
+  Vec<S, lanes> slope_sums[together][vectors], att_sums[together][vectors];
   unrolled<together, vectors>([&]<int h, int k> {
-    load<lanes>(slopes + h * width + k * lanes, sloped[h][k]);
-    load<lanes>(d_att + h * width + k * lanes, relued[h][k]);
+    load<lanes>(slopes + h * width + k * lanes, slope_sums[h][k]);
+    load<lanes>(d_att + h * width + k * lanes, att_sums[h][k]);
   });
   for (int64_t p = 0; p < n; ++p)
     unrolled<together, vectors>([&]<int h, int k> {
@@ -114,16 +142,16 @@ template <int lanes, int vectors, int together, class T, class I, class W>
       sum_of<lanes>(x_src + indices[p] * columns + c, x_dst + c, x_edge ? x_edge + p * columns + c : x_edge, t);
       Vec<S, lanes> times = t > 0 ? one : low;
       times *= de[p * in.heads + h];
-      sloped[h][k] += times;
-      relued[h][k] += times * t;
+      slope_sums[h][k] += times;
+      att_sums[h][k] += times * t;
       if (!d_edge) return;
       load<lanes>(att + c, a);
       a *= times;
       store<lanes>(a, d_edge + p * columns + c);
     });
   unrolled<together, vectors>([&]<int h, int k> {
-    store<lanes>(sloped[h][k], slopes + h * width + k * lanes);
-    store<lanes>(relued[h][k], d_att + h * width + k * lanes);
+    store<lanes>(slope_sums[h][k], slopes + h * width + k * lanes);
+    store<lanes>(att_sums[h][k], d_att + h * width + k * lanes);
   });
 }
 
@@ -136,8 +164,8 @@ template <int bytes, class T, class I, class W>
   constexpr int lanes = bytes / sizeof(S);
   const int64_t heads = in.heads, columns = heads * width, period = period_of<lanes>(heads);
   const bool far = in.far();
-  std::vector<S> e(block_size<lanes>(heads)), dots(e), m(e.size(), S{1}), GZ(heads), GZs(period), lses(period),
-      slopes(columns);
+  std::vector<S> e(block_size<lanes>(heads)), GX(e), m(e.size(), S{1}), weights(e), de(e);
+  std::vector<S> GZ(heads), GZs(period), lses(period), slopes(columns);
   for (int64_t i = begin; i < end; ++i) {
     const T* g = G + i * columns;
     dot_heads<lanes>(g, Z + i * columns, heads, width, GZ.data());
@@ -150,21 +178,22 @@ template <int bytes, class T, class I, class W>
       const I* indices = in.A.indices + p;
       gatv2_scores<lanes>(in, width, i, p, n, far, e.data());
       for (int64_t k = 0; k < n; ++k)
-        dot_heads<lanes>(g, in.x_src + indices[k] * columns, heads, width, &dots[k * heads]);
-      if (in.dropout.any()) drop<lanes>(in.dropout, p * heads, n * heads, m.data());
-      gatv2_soften<lanes>(n * heads, period, lses.data(), GZs.data(), m.data(), e.data(), dots.data());
+        dot_heads<lanes>(g, in.x_src + indices[k] * columns, heads, width, &GX[k * heads]);
+      if (in.dropout.any()) dropout_factors<lanes>(in.dropout, p * heads, n * heads, m.data());
+      gatv2_entry_gradients<lanes>(n * heads, period, lses.data(), GZs.data(), m.data(), e.data(), GX.data(),
+                                   weights.data(), de.data());
       for_each_tile<lanes>(
           heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t tile) GOSSAMER_INLINED {
             const int64_t c = h * width + tile;
             gatv2_backward_tile<l, vectors, together>(in, width, indices, n, in.x_src + c, in.x_dst + i * columns + c,
                                                       in.x_edge ? in.x_edge + p * columns + c : nullptr, in.att + c,
-                                                      &dots[h], &slopes[c], d_att + c,
+                                                      &de[h], &slopes[c], d_att + c,
                                                       d_edge ? d_edge + p * columns + c : nullptr);
           });
       for (int64_t k = 0; k < n; ++k) {
         S* entry = scratch + 2 * (p + k) * heads;
-        copy_lanes<lanes>(&e[k * heads], heads, entry);
-        copy_lanes<lanes>(&dots[k * heads], heads, entry + heads);
+        copy_lanes<lanes>(&weights[k * heads], heads, entry);
+        copy_lanes<lanes>(&de[k * heads], heads, entry + heads);
       }
     }
     for (int64_t c = 0; c < columns; ++c)
@@ -183,15 +212,15 @@ template <int lanes, int vectors, int together, class T, class I, class W>
   using S = Sum<T>;
   const int64_t heads = in.heads, columns = heads * width;
   const Vec<S, lanes> one = Vec<S, lanes>{} + 1, low = Vec<S, lanes>{} + in.slope;
-  Vec<S, lanes> sum[together][vectors], sloped[together][vectors];
+  Vec<S, lanes> sum[together][vectors], slope_sums[together][vectors];
   unrolled<together, vectors>([&]<int h, int k> {
     load<lanes>(sums + h * width + k * lanes, sum[h][k]);
-    load<lanes>(slopes + h * width + k * lanes, sloped[h][k]);
+    load<lanes>(slopes + h * width + k * lanes, slope_sums[h][k]);
   });
   for (int64_t q = 0; q < n; ++q) {
     if (soon) {
-      prefetch<lanes * vectors * together>(G + soon[q] * columns);
-      prefetch<lanes * vectors * together>(x_dst + soon[q] * columns);
+      prefetch(G + soon[q] * columns, lanes * vectors * together);
+      prefetch(x_dst + soon[q] * columns, lanes * vectors * together);
     }
     unrolled<together, vectors>([&]<int h, int k> {
       const int64_t c = h * width + k * lanes;
@@ -200,12 +229,12 @@ template <int lanes, int vectors, int together, class T, class I, class W>
       sum[h][k] += entries[2 * q * heads + h] * g;
       sum_of<lanes>(x_src + c, x_dst + indices[q] * columns + c, x_edge ? x_edge + perm[q] * columns + c : x_edge, t);
       const Vec<S, lanes> slope = t > 0 ? one : low;
-      sloped[h][k] += entries[(2 * q + 1) * heads + h] * slope;
+      slope_sums[h][k] += entries[(2 * q + 1) * heads + h] * slope;
     });
   }
   unrolled<together, vectors>([&]<int h, int k> {
     store<lanes>(sum[h][k], sums + h * width + k * lanes);
-    store<lanes>(sloped[h][k], slopes + h * width + k * lanes);
+    store<lanes>(slope_sums[h][k], slopes + h * width + k * lanes);
   });
 }
 
@@ -217,7 +246,7 @@ template <int bytes, class T, class I, class W>
   using S = Sum<T>;
   constexpr int lanes = bytes / sizeof(S);
   const int64_t heads = in.heads, columns = heads * width;
-  const bool far = At.cols * columns * static_cast<int64_t>(sizeof(T)) > near_bytes;
+  const bool far = is_far<T>(At.cols * columns);
   std::vector<S> entries(2 * heads * edge_block), sums(columns), slopes(columns);
   for (int64_t j = begin; j < end; ++j) {
     std::fill(sums.begin(), sums.end(), S{0});
@@ -226,10 +255,9 @@ template <int bytes, class T, class I, class W>
     for (int64_t q = At.indptr[j]; q < stop; q += edge_block) {
       const int64_t n = std::min(edge_block, stop - q);
       for (int64_t k = 0; k < n; ++k) {
-        if (far) {
-          __builtin_prefetch(scratch + 2 * perm[std::min(q + k + edges_ahead, At.nnz - 1)] * heads);
-        }
-        copy_lanes<lanes>(scratch + 2 * perm[q + k] * heads, 2 * heads, &entries[2 * k * heads]);
+        const int64_t soon = perm[std::min(q + k + entries_ahead, At.nnz - 1)], p = perm[q + k];
+        if (far) __builtin_prefetch(scratch + 2 * soon * heads);
+        copy_lanes<lanes>(scratch + 2 * p * heads, 2 * heads, &entries[2 * k * heads]);
       }
       for_each_tile<lanes>(
           heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t tile) GOSSAMER_INLINED {

@@ -5,11 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#if defined(__CUDACC__)
-#define GOSSAMER_HD __host__ __device__
-#else
-#define GOSSAMER_HD
-#endif
+#include <gossamer/kernels/host_device.h>
 
 namespace gossamer {
 

@@ -204,9 +204,9 @@ inline void check_count(const Header& h, const std::vector<Part>& parts, Count a
   throw Error(line, "there are more than the announced " + std::to_string(h.entries) + " entries");
 }
 
-// f(k) for k = 0 … n-1, each taken by the next free thread: on a busy machine one of them may be slow.
+// f(k) for k = 0 … n-1, each taken by whichever thread is free next, because on a busy machine one of them may be slow.
 template <Host E, class F>
-void for_each_free(const E& exec, int64_t n, const F& f) {
+void for_each_dynamic(const E& exec, int64_t n, const F& f) {
   const int64_t workers = std::clamp<int64_t>(n / 4, 1, std::max<int64_t>(exec.threads(), 1));
   std::atomic<int64_t> next = 0;
   const auto work = [&](int64_t) {
@@ -229,7 +229,7 @@ std::vector<Part> split(const E& exec, const Header& h, const char* end) {
     parts[k].end = k + 1 == n ? end : std::min(line_end(target, end) + 1, end);
   }
   std::vector<Count> counts(static_cast<size_t>(n));
-  for_each_free(exec, n, [&](int64_t k) { counts[k] = count(parts[k].begin, parts[k].end); });
+  for_each_dynamic(exec, n, [&](int64_t k) { counts[k] = count(parts[k].begin, parts[k].end); });
   Count sum;
   for (int64_t k = 0; k < n; ++k) {
     parts[k].line = h.line + sum.lines;

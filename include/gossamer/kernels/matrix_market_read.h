@@ -143,7 +143,7 @@ class Reader {
 template <Host E, class F>
 void for_each_part(const E& exec, const std::vector<Part>& parts, const F& f) {
   std::vector<std::optional<Error>> errors(parts.size());
-  for_each_free(exec, static_cast<int64_t>(parts.size()), [&](int64_t k) {
+  for_each_dynamic(exec, static_cast<int64_t>(parts.size()), [&](int64_t k) {
     try {
       f(Reader(parts[k]), parts[k].entries);
     } catch (const Error& error) {

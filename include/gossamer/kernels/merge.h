@@ -6,7 +6,7 @@
 //
 // O(rows + nnz(A) + nnz(B)). Two passes, because the number of entries is not known in advance: first `count`, then
 // `fill`. Symbolic: once per pair of patterns. Which of two columns comes first cannot be predicted, so the loops do
-// not branch on it: they write where the next entry would go, and step if it went there.
+// not branch on it: they write the entry in any case, and step forward only if it belongs there.
 #pragma once
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/types.h>
@@ -53,7 +53,9 @@ void union_fill(const E& exec, const PatternView<I>& A, const PatternView<I>& B,
       I a, b, p = indptr[i];
       merge_row(A, B, i, a, b, [&](I column, I next_a, I next_b, bool, bool) {
         indices[p] = column;
-        at_A[next_a] = at_B[next_b] = p++;  // the last one written is the right one: then the walk steps on
+        // Writes both maps at every step. If the entry of A (or B) is not in this column, the walk stays at it, and its
+        // slot is written again until it is.
+        at_A[next_a] = at_B[next_b] = p++;
       });
       for (; a < A.indptr[i + 1]; ++a, ++p) indices[p] = A.indices[a], at_A[a] = p;
       for (; b < B.indptr[i + 1]; ++b, ++p) indices[p] = B.indices[b], at_B[b] = p;

@@ -14,12 +14,12 @@
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/exp.h>
 #include <gossamer/kernels/heads.h>
+#include <gossamer/kernels/prefetch.h>
 
 namespace gossamer::kernels {
 
 // Entries of a row at a time: 32 rows of 128 floats stay in the nearest cache. Numbers of a block are (n, heads).
 constexpr int64_t edge_block = 32;
-constexpr int64_t edges_ahead = 12;  // entries to look ahead, as in spmm
 
 // Numbers of a block, and room to fill its last register.
 template <int lanes>
@@ -27,25 +27,17 @@ inline int64_t block_size(int64_t heads) {
   return edge_block * heads + lanes;
 }
 
-// Reads the row of X of the entry `edges_ahead` after p into the cache.
+// Asks for the row of X that the entry `entries_ahead` after p needs.
 template <class T, class I>
 [[gnu::always_inline]] inline void prefetch_row(const PatternView<I>& A, int64_t p, const T* X, int64_t width) {
-  constexpr int64_t line = 64 / sizeof(T);
-  const T* next = X + A.indices[std::min(p + edges_ahead, A.nnz - 1)] * width;
-  for (int64_t c = 0; c < width; c += line) __builtin_prefetch(next + c);
+  prefetch(X + A.indices[std::min(p + entries_ahead, A.nnz - 1)] * width, width);
 }
 
-// The columns of the entries `edges_ahead` after p … p + n - 1, or null if there are none or none is worth a prefetch.
+// The columns of the entries `entries_ahead` after p … p + n - 1; null if there are not so many, or if the rows they
+// need are in the cache anyway (not `far`).
 template <class I>
 [[gnu::always_inline]] inline const I* soon_after(const PatternView<I>& A, int64_t p, int64_t n, bool far) {
-  return far && p + n + edges_ahead <= A.nnz ? A.indices + p + edges_ahead : nullptr;
-}
-
-// Reads `columns` elements at X into the cache.
-template <int columns, class T>
-[[gnu::always_inline]] inline void prefetch(const T* X) {
-  constexpr int line = 64 / sizeof(T);
-  for (int c = 0; c < columns; c += line) __builtin_prefetch(X + c);
+  return far && p + n + entries_ahead <= A.nnz ? A.indices + p + entries_ahead : nullptr;
 }
 
 // The `lanes` elements of t = u + v [+ w] at u, v, w; w may be null.
@@ -63,23 +55,6 @@ template <int lanes, class U, class T>
 template <int n, class S>
 [[gnu::always_inline]] inline void leaky_relu(Vec<S, n>& t, S slope) {
   t = t > 0 ? t : t * slope;
-}
-
-// m[k] = dropout.factor(first + k) for k < n, a register of them at a time; m has room for a whole last one.
-template <int lanes, class S>
-[[gnu::always_inline]] inline void drop(const Dropout& dropout, int64_t first, int64_t n, S* m) {
-  constexpr int l = lanes * sizeof(S) / sizeof(uint64_t);
-  Vec<uint64_t, l> steps, z;
-  for (int k = 0; k < l; ++k) steps[k] = Dropout::step * k;
-  for (int64_t k = 0; k < n; k += l) {
-    z = steps + (dropout.key + Dropout::step * static_cast<uint64_t>(first + k + 1));
-    mix(z);
-    z >>= 11;
-    const auto keeps =
-        __builtin_convertvector(z >= dropout.dropped, Vec<std::conditional_t<sizeof(S) == 4, int32_t, int64_t>, l>);
-    const Vec<S, l> kept = Vec<S, l>{} + static_cast<S>(dropout.kept), none{};
-    store<l>(keeps ? kept : none, m + k);
-  }
 }
 
 // The running softmax of the heads of one row: exp(e - top) and its sum, top being the largest score so far.
@@ -207,7 +182,7 @@ template <int bytes, class T, class I, class W, class Scores>
       scores(i, p, n, e.data());
       softmax.add(e.data(), n);
       if (dropout.any()) {
-        drop<lanes>(dropout, p * heads, n * heads, m.data());
+        dropout_factors<lanes>(dropout, p * heads, n * heads, m.data());
         for (int64_t k = 0; k < n * heads; ++k) e[k] *= m[k];
       }
       for_each_tile<lanes>(heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t c) GOSSAMER_INLINED {
@@ -227,29 +202,6 @@ template <int bytes, class T, class I, class W, class Scores>
       });
     }
   }
-}
-
-// Row ranges of equal work for a sum over the whole graph: so many that every thread has some, and as many on every
-// machine, so that adding the sums of the ranges in order gives the same bits whatever the number of threads.
-template <class I>
-int64_t fixed_parts(const PatternView<I>& A) {
-  constexpr int64_t work = 16384, most = 64;
-  return std::clamp<int64_t>((A.nnz + A.rows) / work, 1, most);
-}
-
-// f(k, begin, end) for each of `parts` row ranges.
-template <Host E, class I, class F>
-void for_each_part(const E& exec, const PatternView<I>& A, int64_t parts, const F& f) {
-  const int64_t work = A.nnz + A.rows;
-  const auto one = [&](int64_t k) {
-    const int64_t begin = row_at(A, work * k / parts),
-                  end = k + 1 == parts ? A.rows : row_at(A, work * (k + 1) / parts);
-    f(k, begin, end);
-  };
-  if (parts == 1 || exec.threads() == 1)
-    for (int64_t k = 0; k < parts; ++k) one(k);
-  else
-    exec.parallel_for(parts, one);
 }
 
 }  // namespace gossamer::kernels

@@ -7,6 +7,7 @@
 // Each entry is one sum in one order, whoever computes it: bitwise the same for every thread count.
 #pragma once
 #include <gossamer/kernels/exec.h>
+#include <gossamer/kernels/prefetch.h>
 #include <gossamer/kernels/simd.h>
 #include <gossamer/kernels/types.h>
 
@@ -50,18 +51,15 @@ template <int lanes, int entries, class T, class I>
   }
 }
 
-// The entries of row i, four at a time; u is that row of U.
+// The entries of row i, four at a time; u is that row of U. `far`: V is too large for the cache.
 template <int lanes, bool far, class T, class I>
 [[gnu::always_inline]] inline void sddmm_row(const PatternView<I>& A, int64_t i, int64_t heads, const T* u, const T* V,
                                              int64_t ldv, int64_t width, T* values) {
-  constexpr int64_t ahead = 12, line = 64 / sizeof(T);  // entries to look ahead; columns in a cache line
   for (int64_t p = A.indptr[i], count; p < A.indptr[i + 1]; p += count) {
     count = std::min<int64_t>(4, A.indptr[i + 1] - p);
     if constexpr (far)
-      for (int64_t k = 0; k < count; ++k) {
-        const T* next = V + A.indices[std::min(p + k + ahead, A.nnz - 1)] * ldv;
-        for (int64_t c = 0; c < heads * width; c += line) __builtin_prefetch(next + c);
-      }
+      for (int64_t k = 0; k < count; ++k)
+        prefetch(V + A.indices[std::min(p + k + entries_ahead, A.nnz - 1)] * ldv, heads * width);
     for (int64_t h = 0; h < heads; ++h) {
       const T *u_h = u + h * width, *V_h = V + h * width;
       T* out = values + p * heads + h;
@@ -96,7 +94,7 @@ template <class T, class I>
 template <Host E, class T, class I>
 void sddmm(const E& exec, const PatternView<I>& A, int64_t heads, const T* U, int64_t ldu, const T* V, int64_t ldv,
            int64_t width, T* values) {
-  const bool far = A.cols * ldv * static_cast<int64_t>(sizeof(T)) > near_bytes;
+  const bool far = is_far<T>(A.cols * ldv);
   for_each_row_range(exec, A, heads * width, [&](int64_t begin, int64_t end) {
     if (heads * width == 1) return sddmm_vectors(A, begin, end, U, ldu, V, ldv, values);
     simd([&]<int bytes> {

@@ -53,7 +53,8 @@ template <class F>
 }
 #endif
 
-// For a lambda that the compiler would rather call than inline: called, it would be code without the instruction set.
+// Forces a lambda to be inlined. `flatten` does not reach one that the compiler chooses to call, and a lambda that is
+// called is compiled for the baseline instruction set.
 #define GOSSAMER_INLINED __attribute__((always_inline))
 
 template <class F>
@@ -175,8 +176,5 @@ template <int lanes, int n, int segment = n, class T>
     sums = v[0];
   }
 }
-
-// Operands larger than this do not stay in the processor's own cache, and a prefetch pays.
-constexpr int64_t near_bytes = 1 << 20;
 
 }  // namespace gossamer

@@ -22,16 +22,24 @@
 
 namespace gossamer::kernels {
 
-// The value of entry p.
+// The first form as loops. Tests compare the tuned kernels with it.
+namespace plain {
 template <class T, class I>
-Sum<T> value(const Csr<T, I>& A, int64_t p) {
-  return static_cast<Sum<T>>(A.values[A.perm ? A.perm[p] : p]);
+void spgemm(const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, T* values) {
+  for (int64_t i = 0; i < C.rows; ++i) {
+    std::vector<Sum<T>> row(C.cols);
+    for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+      for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q)
+        row[B.indices[q]] += A.value(p) * B.value(q);
+    for (int64_t r = C.indptr[i]; r < C.indptr[i + 1]; ++r) values[r] = static_cast<T>(row[C.indices[r]]);
+  }
 }
+}  // namespace plain
 
 // row += a B[k, :], spread out.
 template <class T, class I>
 void add_row(Sum<T> a, const Csr<T, I>& B, int64_t k, Sum<T>* row) {
-  for (int64_t q = B.indptr[k]; q < B.indptr[k + 1]; ++q) row[B.indices[q]] += a * value(B, q);
+  for (int64_t q = B.indptr[k]; q < B.indptr[k + 1]; ++q) row[B.indices[q]] += a * B.value(q);
 }
 
 // C = A B on C:  C[i, j] = Σ_k A[i, k] B[k, j].      O(Σ_{(i,k) in A} nnz(B[k, :]) + nnz(C))
@@ -45,7 +53,7 @@ void spgemm_nn(const E& exec, const Csr<T, I>& A, const Csr<T, I>& B, const Patt
       const int64_t first = C.indptr[i], last = C.indptr[i + 1];
       if (first == last) continue;
       for (int64_t r = first; r < last; ++r) row[C.indices[r]] = 0;
-      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) add_row(value(A, p), B, A.indices[p], row.data());
+      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) add_row(A.value(p), B, A.indices[p], row.data());
       for (int64_t r = first; r < last; ++r) values[r] = static_cast<T>(row[C.indices[r]]);
     }
   });
@@ -58,11 +66,11 @@ void spgemm_nt(const E& exec, const Csr<T, I>& A, const Csr<T, I>& B, const Patt
   for_each_row_range(exec, C, 4, [&](int64_t begin, int64_t end) {
     std::vector<Sum<T>> row(A.cols);
     for (int64_t i = begin; i < end; ++i) {
-      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) row[A.indices[p]] = value(A, p);
+      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) row[A.indices[p]] = A.value(p);
       for (int64_t r = C.indptr[i]; r < C.indptr[i + 1]; ++r) {
         Sum<T> sum = 0;
         for (int64_t q = B.indptr[C.indices[r]]; q < B.indptr[C.indices[r] + 1]; ++q)
-          sum += value(B, q) * row[B.indices[q]];
+          sum += B.value(q) * row[B.indices[q]];
         values[r] = static_cast<T>(sum);
       }
       for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) row[A.indices[p]] = 0;
@@ -83,14 +91,14 @@ void spgemm_tn(const E& exec, const Csr<T, I>& At, const Csr<T, I>& B, const Pat
       for (int64_t r = first; r < last; ++r) row[C.indices[r]] = 0;
       for (int64_t p = At.indptr[k]; p < At.indptr[k + 1]; ++p) {
         const int64_t i = At.indices[p], b = B.indptr[i], b_end = B.indptr[i + 1];
-        const Sum<T> a = value(At, p);
+        const Sum<T> a = At.value(p);
         if (b_end - b <= 8 * (last - first)) {
           add_row(a, B, i, row.data());
           continue;
         }
         for (int64_t r = first; r < last; ++r) {
           const I* found = std::lower_bound(B.indices + b, B.indices + b_end, C.indices[r]);
-          if (found < B.indices + b_end && *found == C.indices[r]) row[*found] += a * value(B, found - B.indices);
+          if (found < B.indices + b_end && *found == C.indices[r]) row[*found] += a * B.value(found - B.indices);
         }
       }
       for (int64_t r = first; r < last; ++r) values[r] = static_cast<T>(row[C.indices[r]]);
@@ -197,13 +205,13 @@ std::vector<ProductRows<I>> spgemm_pattern(const E& exec, const PatternView<I>& 
     ShortRow<I> short_row(B.cols);
     LongRow<I> long_row(B.cols);
     const int64_t piece = std::min<int64_t>(work[end] - work[begin], 1 << 18);
-    std::vector<ProductRows<I>> own;
-    own.emplace_back(begin, piece);
+    std::vector<ProductRows<I>> of_range;
+    of_range.emplace_back(begin, piece);
     simd([&]<int> {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t products = work[i + 1] - work[i], most = std::min(products, B.cols);
-        if (own.back().count + most > own.back().room) own.emplace_back(i, std::max(piece, most));
-        ProductRows<I>& to = own.back();
+        if (of_range.back().count + most > of_range.back().room) of_range.emplace_back(i, std::max(piece, most));
+        ProductRows<I>& to = of_range.back();
         I* row = to.indices.get() + to.count;
         indptr[i + 1] =
             products <= ShortRow<I>::most ? short_row.columns(A, B, i, row) : long_row.columns(A, B, i, row);
@@ -211,7 +219,7 @@ std::vector<ProductRows<I>> spgemm_pattern(const E& exec, const PatternView<I>& 
       }
     });
     const std::lock_guard lock(adding);
-    std::move(own.begin(), own.end(), std::back_inserter(pieces));
+    std::move(of_range.begin(), of_range.end(), std::back_inserter(pieces));
   });
   indptr[0] = 0;
   for (int64_t i = 0; i < A.rows; ++i) indptr[i + 1] += indptr[i];

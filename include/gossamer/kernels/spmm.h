@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <gossamer/kernels/exec.h>
+#include <gossamer/kernels/prefetch.h>
 #include <gossamer/kernels/simd.h>
 #include <gossamer/kernels/types.h>
 
@@ -55,16 +56,14 @@ void spmv_scatter(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, in
 // `vectors` registers of columns of one row of Y: Y[i, h, 0 : vectors · lanes]. X and y point at their first column.
 template <int lanes, int vectors, bool far, class T, class I>
 [[gnu::always_inline]] inline void spmm_tile(const Csr<T, I>& A, int64_t i, int64_t h, const T* X, int64_t ldx, T* y) {
-  constexpr int64_t ahead = 12, line = 64 / sizeof(T);  // entries to look ahead; columns in a cache line
   Vec<Sum<T>, lanes> sum[vectors] = {}, x;
   for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
     if constexpr (far) {
-      const int64_t soon = std::min(p + ahead, A.nnz - 1);
-      const T* next = X + A.indices[soon] * ldx;
-      for (int64_t c = 0; c < vectors * lanes; c += line) __builtin_prefetch(next + c);
+      const int64_t soon = std::min(p + entries_ahead, A.nnz - 1);
+      prefetch(X + A.indices[soon] * ldx, vectors * lanes);
       if (A.perm) __builtin_prefetch(A.values + A.perm[soon] * A.heads);
     }
-    const Sum<T> a = A.values[(A.perm ? A.perm[p] : p) * A.heads + h];
+    const Sum<T> a = A.value(p, h);
     const T* row = X + A.indices[p] * ldx;
     for (int k = 0; k < vectors; ++k) {
       load<lanes>(row + k * lanes, x);
@@ -106,7 +105,7 @@ template <class T, class I>
 
 template <Host E, class T, class I>
 void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y) {
-  const bool far = A.cols * ldx * static_cast<int64_t>(sizeof(T)) > near_bytes;
+  const bool far = is_far<T>(A.cols * ldx);
   for_each_row_range(exec, A, A.heads * width, [&](int64_t begin, int64_t end) {
     if (begin == end) return;
     if (A.heads * width == 1)
@@ -124,9 +123,8 @@ void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t wi
 // part beyond the first costs a vector of A.cols numbers.
 template <class T, class I>
 int64_t scatter_parts(const Csr<T, I>& A) {
-  const bool far = A.nnz * static_cast<int64_t>(sizeof(T)) > near_bytes;
   const auto filled = static_cast<uint64_t>(A.nnz / (3 * std::max<int64_t>(A.cols, 1)));
-  return far ? std::clamp<int64_t>(static_cast<int64_t>(std::bit_floor(filled)), 1, 4) : 1;
+  return is_far<T>(A.nnz) ? std::clamp<int64_t>(static_cast<int64_t>(std::bit_floor(filled)), 1, 4) : 1;
 }
 
 // y = Aᵀ x for one matrix and one vector, without the transposed pattern: parts of A add what they have to a vector of
@@ -134,13 +132,13 @@ int64_t scatter_parts(const Csr<T, I>& A) {
 // cost a cache miss each. The parts are A's, not the threads', so the result is the same for every number of threads.
 template <Host E, class T, class I>
 void spmv_transposed(const E& exec, const Csr<T, I>& A, const T* x, int64_t ldx, T* y) {
-  const int64_t parts = scatter_parts(A), work = A.nnz + A.rows;
+  const int64_t parts = scatter_parts(A);
   std::vector<T> sums((parts - 1) * A.cols);
   exec.parallel_for(parts, [&](int64_t k) {
-    T* own = k == 0 ? y : sums.data() + (k - 1) * A.cols;
+    T* sum = k == 0 ? y : sums.data() + (k - 1) * A.cols;
     if (k == 0) std::fill(y, y + A.cols, T{0});
-    spmv_scatter(A, row_at(A, work * k / parts), k + 1 == parts ? A.rows : row_at(A, work * (k + 1) / parts), x, ldx,
-                 own);
+    const RowRange rows = row_range(A, k, parts);
+    spmv_scatter(A, rows.begin, rows.end, x, ldx, sum);
   });
   const int64_t pieces = std::clamp<int64_t>(A.cols / 32768, 1, exec.threads());
   exec.parallel_for(pieces, [&](int64_t n) {

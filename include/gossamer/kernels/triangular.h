@@ -34,6 +34,25 @@ struct Levels {
 
 namespace kernels {
 
+// The definition as loops, for a triangle whose diagonal is stored or unit. Tests compare the tuned kernels with it.
+namespace plain {
+template <class T, class I>
+void solve_triangular(const Csr<T, I>& L, Triangle triangle, const T* b, int64_t ldb, int64_t width, T* x) {
+  for (int64_t k = 0; k < L.rows; ++k)
+    for (int64_t h = 0; h < L.heads; ++h)
+      for (int64_t c = 0; c < width; ++c) {
+        const int64_t i = triangle.upper ? L.rows - 1 - k : k;
+        T sum = b[i * ldb + h * width + c], diagonal = 1;
+        for (int64_t p = L.indptr[i]; p < L.indptr[i + 1]; ++p) {
+          const int64_t j = L.indices[p];
+          if (triangle.upper ? j > i : j < i) sum -= L.value(p, h) * x[(j * L.heads + h) * width + c];
+          if (j == i && !triangle.unit_diagonal) diagonal = L.value(p, h);
+        }
+        x[(i * L.heads + h) * width + c] = sum / diagonal;
+      }
+}
+}  // namespace plain
+
 // level_ptr: n + 1; order: n, ascending in each level. O(n + nnz), serial: once per pattern.
 template <class I>
 void levels(const PatternView<I>& L, bool upper, I* level_ptr, I* order) {
@@ -51,11 +70,6 @@ void levels(const PatternView<I>& L, bool upper, I* level_ptr, I* order) {
   for (int64_t l = 0; l < n; ++l) level_ptr[l + 1] += level_ptr[l];
   std::vector<I> next(level_ptr, level_ptr + n);
   for (int64_t i = 0; i < n; ++i) order[next[level[i]]++] = static_cast<I>(i);
-}
-
-template <class T, class I>
-[[gnu::always_inline]] inline T value(const Csr<T, I>& L, int64_t p, int64_t h) {
-  return L.values[(L.perm ? L.perm[p] : p) * L.heads + h];
 }
 
 // Division by d as a product with 1 / d, which does not wait for the sum: a chain of rows would notice. Where the
@@ -88,15 +102,15 @@ template <bool upper, bool chained, class T, class I>
   T sum = *b;
   int64_t p = row.first;
   for (; p != row.stop && row.before(L.indices[p], chained ? neighbour : i); p += row.step)
-    sum -= value(L, p, h) * x[L.indices[p] * ldx];
+    sum -= L.value(p, h) * x[L.indices[p] * ldx];
   if (chained && p != row.stop && L.indices[p] == neighbour) {
-    sum -= value(L, p, h) * last;
+    sum -= L.value(p, h) * last;
     p += row.step;
   }
   bool usable = true;
   if (!unit) {
     usable = p != row.stop && L.indices[p] == i;
-    const T d = usable ? value(L, p, h) : T{0};
+    const T d = usable ? L.value(p, h) : T{0};
     usable = usable && d != 0;
     sum = has_reciprocal(d) ? sum * (1 / d) : sum / d;
   }
@@ -111,7 +125,7 @@ template <int lanes, int vectors, bool upper, class T, class I>
   Vec<T, lanes> sum[vectors], other;
   for (int k = 0; k < vectors; ++k) load<lanes>(b + k * lanes, sum[k]);
   for (int64_t p = row.first; p != stop; p += row.step) {
-    const T a = value(L, p, h);
+    const T a = L.value(p, h);
     const T* from = x + L.indices[p] * ldx;
     for (int k = 0; k < vectors; ++k) {
       load<lanes>(from + k * lanes, other);
@@ -134,8 +148,8 @@ template <int lanes, bool upper, class T, class I>
   const RowWalk<upper, I> row(L, i);
   int64_t stop = row.first;
   while (stop != row.stop && row.before(L.indices[stop], i)) stop += row.step;
-  const bool usable = unit || (stop != row.stop && L.indices[stop] == i && value(L, stop, h) != 0);
-  const T d = unit || !usable ? T{1} : value(L, stop, h);
+  const bool usable = unit || (stop != row.stop && L.indices[stop] == i && L.value(stop, h) != 0);
+  const T d = unit || !usable ? T{1} : L.value(stop, h);
   int64_t c = 0;
   for (; c + 4 * lanes <= width; c += 4 * lanes) solve_tile<lanes, 4>(L, row, stop, h, d, b + c, x + c, ldx);
   for (; c + lanes <= width; c += lanes) solve_tile<lanes, 1>(L, row, stop, h, d, b + c, x + c, ldx);

@@ -2,7 +2,7 @@
 // Two ops: `dropout_mask`, the factors by which dropout multiplies the weights of an attention, as a tensor, and
 // `dropout` of any tensor. Both take their numbers from the counter-based generator of kernels/dropout.h.
 #include <ATen/ATen.h>
-#include <gossamer/kernels/online_softmax.h>
+#include <gossamer/kernels/dropout.h>
 
 #include "attention/attention.h"
 #include "core/op.h"
@@ -23,7 +23,7 @@ Tensor mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, a
     torch_pool().parallel_for(blocks, [&](int64_t k) {
       const int64_t first = k * block, size = std::min(block, n - first);
       simd([&]<int bytes> {
-        if constexpr (std::is_same_v<S, Sum<S>>) kernels::drop<bytes / sizeof(S)>(dropout, first, size, m + first);
+        if constexpr (std::is_same_v<S, Sum<S>>) dropout_factors<bytes / sizeof(S)>(dropout, first, size, m + first);
       });
     });
   });

@@ -97,7 +97,7 @@ std::vector<Tensor> read_parts(const Header& h, const TextParts& parts, at::Scal
 Contents read(c10::string_view path_, std::optional<at::ScalarType> dtype) {
   const std::string path(path_);
   try {
-    const auto file = read_file(path, torch_pool());
+    const Buffer file = read_file(path, torch_pool());
     const std::string_view text = file.view();
     const Header h = mm::read_header(text);
     const auto parsed = parsed_as(path, h.field, dtype);

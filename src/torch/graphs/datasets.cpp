@@ -43,7 +43,7 @@ std::vector<int64_t> parse(const std::string& path, std::string_view text) {
 std::tuple<Tensor, int64_t> read_integers(c10::string_view path_) {
   const std::string path(path_);
   try {
-    const Text file = read_file(path);
+    const Buffer file = read_file(path);
     return {at::tensor(parse(path, file.view()), at::kLong), 0};
   } catch (const BadFile& error) {
     TORCH_CHECK_VALUE(false, path, ": ", error.what());
