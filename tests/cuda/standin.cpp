@@ -7,22 +7,17 @@
 // their bytes. Load it before `import torch`, which looks for CUDA once: see tests/cuda_standin.py. It uses torch's
 // unstable C++ interface, and so belongs to the torch version this project pins.
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/NativeFunctions.h>
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/SparseTensorImpl.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/native/TensorFactories.h>
 #include <c10/core/Allocator.h>
-#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <vector>
 
 namespace {
@@ -32,80 +27,6 @@ using at::DispatchKeySet;
 using at::Tensor;
 
 const c10::Device cuda(c10::DeviceType::CUDA, 0);
-
-// ---- the device -----------------------------------------------------------------------------------------------------
-
-// One device, one stream. Launches run to their end before they return, so there is nothing to wait for.
-struct Guard final : c10::impl::DeviceGuardImplInterface {
-  static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, cuda); }
-
-  c10::DeviceType type() const override { return cuda.type(); }
-  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
-  c10::Device exchangeDevice(c10::Device) const override { return cuda; }
-  c10::Device getDevice() const override { return cuda; }
-  void setDevice(c10::Device) const override {}
-  void uncheckedSetDevice(c10::Device) const noexcept override {}
-  void synchronizeDevice(c10::DeviceIndex) const override {}
-
-  c10::Stream getStream(c10::Device) const override { return stream(); }
-  c10::Stream getDefaultStream(c10::Device) const override { return stream(); }
-  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return stream(); }
-  c10::Stream getNewStream(c10::Device, int) const override { return stream(); }
-  c10::Stream exchangeStream(c10::Stream) const override { return stream(); }
-  void* getStreamNativeHandle(const c10::Stream) const override { return nullptr; }
-  bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override {}
-
-  void record(void**, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {}
-  void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  void synchronizeEvent(void*) const override {}
-};
-C10_REGISTER_GUARD_IMPL(CUDA, Guard)
-
-std::atomic<size_t> largest_allocation = 0;
-
-struct Memory final : c10::Allocator {
-  c10::DataPtr allocate(size_t bytes) override {
-    size_t before = largest_allocation;
-    while (before < bytes && !largest_allocation.compare_exchange_weak(before, bytes)) {
-    }
-    void* p = bytes ? std::malloc(bytes) : nullptr;
-    TORCH_CHECK(p || !bytes, "cuda stand-in: no memory for ", bytes, " bytes");
-    return {p, p, &std::free, cuda};
-  }
-  c10::DeleterFnPtr raw_deleter() const override { return &std::free; }
-  void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }
-} memory;
-REGISTER_ALLOCATOR(c10::DeviceType::CUDA, &memory)
-
-// Torch finds the hooks by the name of the class.
-struct CUDAHooks : at::CUDAHooksInterface {
-  explicit CUDAHooks(at::CUDAHooksArgs) {}
-  void init() const override {}
-  bool hasCUDA() const override { return true; }
-  bool isBuilt() const override { return true; }
-  bool isAvailable() const override { return true; }
-  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-  int getNumGPUs() const override { return 1; }
-  c10::DeviceIndex deviceCount() const override { return 1; }
-  c10::DeviceIndex current_device() const override { return 0; }
-  c10::DeviceIndex getCurrentDevice() const override { return 0; }
-  void setCurrentDevice(c10::DeviceIndex) const override {}
-  c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return 0; }
-  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return 0; }
-  void deviceSynchronize(c10::DeviceIndex) const override {}
-  c10::Device getDeviceFromPtr(void*) const override { return cuda; }
-  c10::Allocator* getCUDADeviceAllocator() const override { return &memory; }
-  c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetAllocator(c10::kCPU); }
-  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
-    return at::detail::getDefaultCPUGenerator();
-  }
-  at::Generator getNewGenerator(c10::DeviceIndex) const override { return at::detail::createCPUGenerator(); }
-};
-using at::CUDAHooksRegistry;
-using at::RegistererCUDAHooksRegistry;
-REGISTER_CUDA_HOOKS(CUDAHooks)
 
 // ---- twins: the same bytes on the other device ----------------------------------------------------------------------
 
@@ -236,13 +157,13 @@ void run_on_host(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit:
 
 Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
              std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
-  return at::detail::empty_generic(size, &memory, DispatchKeySet(DispatchKey::CUDA), c10::dtype_or_default(type),
-                                   format);
+  return at::detail::empty_generic(size, c10::GetAllocator(c10::kCUDA), DispatchKeySet(DispatchKey::CUDA),
+                                   c10::dtype_or_default(type), format);
 }
 Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> type,
                      std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
-  return at::detail::empty_strided_generic(size, stride, &memory, DispatchKeySet(DispatchKey::CUDA),
-                                           c10::dtype_or_default(type));
+  return at::detail::empty_strided_generic(size, stride, c10::GetAllocator(c10::kCUDA),
+                                           DispatchKeySet(DispatchKey::CUDA), c10::dtype_or_default(type));
 }
 // The zeros of forward mode, which own no memory.
 Tensor efficient_zeros(at::IntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
@@ -252,7 +173,7 @@ Tensor efficient_zeros(at::IntArrayRef size, std::optional<at::ScalarType> type,
                                    c10::dtype_or_default(type), std::nullopt);
 }
 Tensor& set_to_nothing(Tensor& a) {
-  return a.set_(c10::Storage(c10::Storage::use_byte_size_t(), 0, &memory, true), 0, {0}, {});
+  return a.set_(c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::GetAllocator(c10::kCUDA), true), 0, {0}, {});
 }
 void record_stream(Tensor&, c10::Stream) {}
 
@@ -303,8 +224,3 @@ TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, m) {
 }
 
 }  // namespace
-
-// The bytes of the largest allocation on the device since the last call.
-extern "C" size_t gossamer_standin_largest_allocation() {
-  return largest_allocation.exchange(0);
-}
