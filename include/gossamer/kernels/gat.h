@@ -106,13 +106,26 @@ template <int bytes, class T, class I>
   }
 }
 
-// A block of entries of one source, all numbers as (n, heads).
+// A block of entries of one source. Each array is (n, heads) numbers, and all lie in one piece of memory.
 template <int lanes, class S>
 struct GatBlock {
+  const int64_t size;
+  std::vector<S> numbers;
+  S *const e, *const slopes, *const GZ, *const GX, *const m;  // of an entry: e - lse, slope(t), G·Z, G·X, dropout
+  S *const weights, *const dt;                                // m s; dt
+
   explicit GatBlock(int64_t heads)
-      : e(block_size<lanes>(heads)), slopes(e), GZ(e), GX(e), m(e.size(), S{1}), weights(e), dt(e) {}
-  std::vector<S> e, slopes, GZ, GX, m;  // of an entry: e - lse, slope(t), G·Z, G·X, dropout
-  std::vector<S> weights, dt;           // m s; dt
+      : size(block_size<lanes>(heads)),
+        numbers(7 * size),
+        e(numbers.data()),
+        slopes(e + size),
+        GZ(slopes + size),
+        GX(GZ + size),
+        m(GX + size),
+        weights(m + size),
+        dt(weights + size) {
+    std::fill(m, m + size, S{1});
+  }
 };
 
 // Entry p of the pattern, from source j to target i, at `at` in the block: e = leaky_relu(t) - lse, slope(t), G·Z, G·X.
