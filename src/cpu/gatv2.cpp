@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graph attention, second kind (GATv2), and its gradients, compiled for every type.
+// Graph attention, second kind (GATv2), compiled for every type.
 #include <gossamer/kernels/gatv2.h>
 
 namespace gossamer::kernels {

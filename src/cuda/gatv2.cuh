@@ -5,7 +5,7 @@
 // one over the transpose, add them up, making t anew. d att is added up in a fixed number of row ranges, then over
 // these. Each element has one writer and one order of addition: no atomics, the same bits every time.
 #pragma once
-#include <gossamer/kernels/gatv2.h>
+#include <gossamer/kernels/gatv2_backward.h>
 #include "online_softmax.cuh"
 
 namespace gossamer::kernels {

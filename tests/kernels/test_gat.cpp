@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include <gossamer/kernels/gatv2.h>
+#include <gossamer/kernels/gatv2_backward.h>
 #include <gossamer/kernels/transpose.h>
 #include "dense.h"
 #include "executors.h"

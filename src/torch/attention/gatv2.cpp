@@ -4,7 +4,7 @@
 //   t = x_dst[i] + x_src[j] [+ x_edge],  r = leaky_relu(t),  e = att · r,  Z = (m ∘ row_softmax(e)) x_src
 //
 // Let k be the derivative of leaky_relu at t. It is constant wherever there is one, so ė = att · (k ∘ ṫ) + ȧtt · r.
-#include <gossamer/kernels/gatv2.h>
+#include <gossamer/kernels/gatv2_backward.h>
 
 #include "attention/attention.h"
 
