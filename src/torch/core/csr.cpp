@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/csr.h"
 
+#include <ATen/TensorSubclassLikeUtils.h>
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 
@@ -14,6 +15,10 @@ std::string shape_text(const Tensor& t) {
   for (int64_t k = 0; k < t.dim(); ++k) text << (k ? ", " : "") << t.sym_size(k);
   text << (t.dim() == 1 ? ",)" : ")");
   return text.str();
+}
+
+bool has_numbers(const Tensor& t) {
+  return t.is_cpu() && !at::isTensorSubclassLike(t) && t.numel() > 0;
 }
 
 int64_t number_at(const Tensor& vector, int64_t place) {
@@ -35,7 +40,7 @@ void check_index(const char* op, const char* name, const Tensor& t, const Tensor
 
 // indptr ends at the number of indices. On a device this is not looked at: it would make every call wait for it.
 void check_entries(const char* op, const Tensor& indptr, const Tensor& indices) {
-  if (!indptr.is_cpu() || indptr.size(0) == 0) return;
+  if (!has_numbers(indptr)) return;
   const int64_t entries = number_at(indptr, indptr.size(0) - 1);
   TORCH_CHECK_VALUE(entries == indices.size(0), op, ": indptr ends at ", entries, " but there are ", indices.size(0),
                     " indices");

@@ -57,6 +57,8 @@ Tensor with_compact_rows(const Tensor& X);
 // The number at a place of an int32 or int64 vector on the host, read where it lies: a tensor's own item() takes longer
 // than a small product.
 int64_t number_at(const Tensor& vector, int64_t place);
+// Whether there is anything to read: a tensor of a device, a tracer or a transform has no numbers on the host.
+bool has_numbers(const Tensor& t);
 
 // Each tensor contiguous, for kernels that read it so; undefined ones stay undefined.
 std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors);

@@ -45,7 +45,7 @@ Tensor argmax(const Tensor& indptr, const Tensor& values, SymInt cols) {
                    "amax: indptr must be int32 or int64, not ", indptr.scalar_type());
   TORCH_CHECK_VALUE(indptr.dim() == 1 && indptr.sym_size(0) >= 1, "amax: indptr must be (rows + 1,), not ",
                     shape_text(indptr));
-  TORCH_CHECK_VALUE(!indptr.is_cpu() || number_at(indptr, indptr.size(0) - 1) == values.size(0),
+  TORCH_CHECK_VALUE(!has_numbers(indptr) || number_at(indptr, indptr.size(0) - 1) == values.size(0),
                     "amax: values has shape ", shape_text(values), ", which is not one number an entry");
   auto size = values.sym_sizes().vec();
   size[0] = indptr.sym_size(0) - 1;

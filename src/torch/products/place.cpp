@@ -44,7 +44,7 @@ void check_map(const char* op, const Tensor& at, const Tensor& values, const Sym
   TORCH_CHECK_VALUE(at.dim() == 1, op, ": a map must have one dimension, not shape ", shape_text(at));
   TORCH_CHECK_VALUE(at.device() == values.device(), op, ": the map is on ", at.device(), " but the values are on ",
                     values.device());
-  if (!at.is_cpu() || at.size(0) == 0) return;
+  if (!has_numbers(at)) return;
   const int64_t first = number_at(at, 0), last = number_at(at, at.size(0) - 1);
   TORCH_CHECK_VALUE(first >= 0 && last < n, op, ": the map goes from ", first, " to ", last, ", outside the ", n,
                     " entries");
