@@ -13,10 +13,6 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-# Python with the library of the dev preset, which wants its sanitizers loaded first. Python itself never frees all.
-SANITIZED = GOSSAMER_LIBRARY=build/dev/lib/libgossamer.so GOSSAMER_STANDIN=off ASAN_OPTIONS=detect_leaks=0 \
-            LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)"
-
 .PHONY: demo test bench docs lint format build all setup dev clean
 
 # Threads that wait sleep: with other processes on the cores, spinning ones cost the report two minutes of five.
@@ -28,7 +24,6 @@ test: lint all dev
 	ctest --preset release -j$(JOBS)
 	$(BIN)/python -m pytest -n $(JOBS) tests
 	GOSSAMER_STANDIN=off $(BIN)/python -m pytest -n $(JOBS) tests/solve/test_engines.py
-	$(SANITIZED) $(BIN)/python -m pytest -n $(JOBS) tests/table/test_raw_ops.py
 
 bench: build
 	$(BIN)/python -m bench $(ARGS)

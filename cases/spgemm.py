@@ -15,7 +15,7 @@ from .row import Case
 def raw_spgemm(A: gs.SparseMatrix, B: gs.SparseMatrix) -> tuple[Any, tuple[Any, ...]]:
     C = A.pattern.product(B.pattern)
     left, right = (A.pattern.tensors(True), A.values, list(A.shape)), (B.pattern.tensors(True), B.values, list(B.shape))
-    return torch.ops.gossamer.spgemm.default, (*left, *right, C.tensors(True), 0)
+    return torch.ops.gossamer.spgemm.default, (*left, *right, C.tensors(True), C.shape, 0)
 
 
 CASES = [

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ops called directly, torch.ops.gossamer.*, with arguments that do not fit: they may raise, they never read or write
-outside. Valid calls are recorded while the case table runs; each is then repeated with one argument spoiled. The plain
-build finds crashes; `make test` runs this file again with a library under AddressSanitizer, which finds the rest.
+outside. Valid calls are recorded while the case table runs; each is then repeated with one argument spoiled. A crash of
+the process fails the test. A library built under AddressSanitizer, named by GOSSAMER_LIBRARY, would also see a read
+that happens to hit memory of somebody else.
 
 The integers inside a pattern are not spoiled: they are checked when a Pattern is built, and trusted after that. A shape
 that is too small for them is spoiled only where an op looks at them once more (the symbolic ones).

@@ -143,9 +143,8 @@ ops::Parts ops::stack(TensorList indptrs, TensorList indices, TensorList values,
                       shapes[1]);
     TORCH_CHECK_VALUE(below || rows == shapes[0], op, ": matrix ", k, " has ", rows, " rows but matrix 0 has ",
                       shapes[0]);
-    TORCH_CHECK_VALUE(
-        values[k].dim() >= 1 && values[k].dim() == values[0].dim() && values[k].sym_size(0) == indices[k].sym_size(0),
-        op, ": matrix ", k, " has values ", shape_text(values[k]), " for ", indices[k].sym_size(0), " entries");
+    TORCH_CHECK_VALUE(values[k].dim() >= 1 && values[k].sym_size(0) == indices[k].sym_size(0), op, ": matrix ", k,
+                      " has values ", shape_text(values[k]), " for ", indices[k].sym_size(0), " entries");
     TORCH_CHECK_VALUE(values[k].sym_sizes().slice(1) == values[0].sym_sizes().slice(1), op, ": matrix ", k,
                       " has values ", shape_text(values[k]), " but matrix 0 has ", shape_text(values[0]));
     check_same_dtype(op, ("matrix " + std::to_string(k)).c_str(), values[k], "matrix 0", values[0]);
