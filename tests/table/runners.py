@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,9 @@ from front_end import cpp, to_cpp, to_python
 
 import gossamer as gs
 from cases import Case
+
+# A call of a front end, the error it raises, and the first line of its message.
+Mistake = tuple[Callable[[Any], Any], type[Exception], str]
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,16 @@ class Runner:
         if case.python_only:
             pytest.skip(f"not in C++: {case.python_only}")
         return to_python(case.op(cpp, *(to_cpp(x) for x in inputs)))
+
+    def assert_mistake(self, mistake: Mistake, python_only: set[str], inference: bool) -> None:
+        """The call raises this error with these words, below autograd as well; `python_only` are not C++'s to make."""
+        call, error, message = mistake
+        if self.front_end is not gs and message in python_only:
+            pytest.skip("a C++ compiler refuses it")
+        with torch.inference_mode(inference), pytest.raises(error) as caught:
+            call(self.front_end)
+        assert type(caught.value) is error
+        assert str(caught.value).split("\n")[0] == message
 
 
 PYTHON = Runner()

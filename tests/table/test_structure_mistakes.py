@@ -4,12 +4,11 @@ same in both front ends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from runners import PYTHON, Runner
+from runners import Mistake, Runner
 
 f64 = torch.float64
 
@@ -31,7 +30,7 @@ def ones(*size: int, dtype: torch.dtype = f64) -> torch.Tensor:
     return torch.ones(size, dtype=dtype)
 
 
-MISTAKES: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
+MISTAKES: list[Mistake] = [
     # Indices.
     (lambda gs: matrix(gs)[2], IndexError, "index: rows[0] is 2, outside -2 … 1"),
     (lambda gs: matrix(gs)[-3], IndexError, "index: rows[0] is -3, outside -2 … 1"),
@@ -139,15 +138,8 @@ PYTHON_ONLY = {
 }
 
 
-@pytest.mark.parametrize(("call", "error", "message"), MISTAKES, ids=[m[2][:60] for m in MISTAKES])
+@pytest.mark.parametrize("mistake", MISTAKES, ids=[m[2][:60] for m in MISTAKES])
 @pytest.mark.parametrize("inference", [False, True], ids=["normal", "inference"])
 @pytest.mark.parametrize("runner", ["cpu", "cpp"], indirect=True)
-def test_mistake_is_named(
-    call: Callable[[Any], Any], error: type[Exception], message: str, inference: bool, runner: Runner
-) -> None:
-    if runner is not PYTHON and message in PYTHON_ONLY:
-        pytest.skip("a C++ compiler refuses it")
-    with torch.inference_mode(inference), pytest.raises(error) as caught:
-        call(runner.front_end)
-    assert type(caught.value) is error
-    assert str(caught.value).split("\n")[0] == message
+def test_mistake_is_named(mistake: Mistake, inference: bool, runner: Runner) -> None:
+    runner.assert_mistake(mistake, PYTHON_ONLY, inference)

@@ -34,18 +34,27 @@ class Batch {
 // t with dimension `dim` split into `sizes`; no sizes: the dimension, of size 1, is dropped.
 Tensor unfold_dim(const Tensor& t, int64_t dim, std::initializer_list<c10::SymInt> sizes);
 
-// f(values) of values (nnz,) or (nnz, H), whose result has its heads at dimension `heads_at`: a batch is more heads.
+// f(values, per_head) of values (nnz,) or (nnz, H), whose result has its heads at dimension `heads_at`: a batch is more
+// heads. `per_head` goes with the values, one number a head (a handle of a factor); undefined if the op has none.
 template <class F>
-Tensor more_heads(const char* op, TensorList pattern, const Tensor& values, const F& f, int64_t heads_at = 1) {
-  const Batch batch(op, pattern, {values});
-  const Tensor v = batch.at(values, 1);
-  if (values.dim() == 1) return batch.wrap(f(v), heads_at);
-  return batch.wrap(unfold_dim(f(v.flatten(1)), heads_at, {batch.size(), values.sym_size(1)}), heads_at);
+Tensor more_heads(const char* op, TensorList pattern, const Tensor& values, const Tensor& per_head, int64_t heads_at,
+                  const F& f) {
+  const Batch batch(op, pattern, {values, per_head});
+  const Tensor v = batch.at(values, 1), h = per_head.defined() ? batch.at(per_head, 0) : per_head;
+  if (values.dim() == 1) return batch.wrap(f(v, h), heads_at);
+  const Tensor result = f(v.flatten(1), h.defined() ? h.flatten() : h);
+  return batch.wrap(unfold_dim(result, heads_at, {batch.size(), values.sym_size(1)}), heads_at);
+}
+
+// f(values) → values.
+template <class F>
+Tensor more_heads(const char* op, TensorList pattern, const Tensor& values, const F& f) {
+  return more_heads(op, pattern, values, /*per_head=*/{}, /*heads_at=*/1,
+                    [&f](const Tensor& v, const Tensor&) { return f(v); });
 }
 
 // f(values, X, per_head) of values (nnz,) or (nnz, H) and X with n rows, then heads if values have them, then columns.
-// A batch of values is more heads; a batch of X alone is more columns. `per_head` goes with the values, one number a
-// head (a handle of a factor); undefined if the op has none.
+// A batch of values is more heads; a batch of X alone is more columns. `per_head`: as above.
 template <class F>
 Tensor heads_or_columns(const char* op, TensorList pattern, const Tensor& values, const Tensor& X,
                         const Tensor& per_head, const F& f) {

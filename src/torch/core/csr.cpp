@@ -26,14 +26,18 @@ int64_t number_at(const Tensor& vector, int64_t place) {
   return vector.scalar_type() == at::kInt ? ptr<int32_t>(vector)[at] : ptr<int64_t>(vector)[at];
 }
 
+void check_integers(const char* op, const char* name, const Tensor& t) {
+  TORCH_CHECK_TYPE(t.scalar_type() == at::kInt || t.scalar_type() == at::kLong, op, ": ", name,
+                   " must be int32 or int64, not ", t.scalar_type());
+  TORCH_CHECK_VALUE(t.dim() == 1, op, ": ", name, " must have one dimension, not shape ", shape_text(t));
+}
+
 namespace {
 
 void check_index(const char* op, const char* name, const Tensor& t, const Tensor& like) {
-  TORCH_CHECK_TYPE(t.scalar_type() == at::kInt || t.scalar_type() == at::kLong, op, ": ", name,
-                   " must be int32 or int64, not ", t.scalar_type());
+  check_integers(op, name, t);
   TORCH_CHECK_TYPE(t.scalar_type() == like.scalar_type(), op, ": ", name, " is ", t.scalar_type(), " but indptr is ",
                    like.scalar_type());
-  TORCH_CHECK_VALUE(t.dim() == 1, op, ": ", name, " must have one dimension, not shape ", shape_text(t));
   TORCH_CHECK_VALUE(t.device() == like.device(), op, ": ", name, " is on ", t.device(), " but indptr is on ",
                     like.device());
 }
@@ -96,6 +100,10 @@ Tensor with_compact_rows(const Tensor& X) {
     step *= X.size(k);
   }
   return X;
+}
+
+Tensor with_columns(const Tensor& values, const Tensor& X) {
+  return values.dim() == 2 && X.dim() == 2 ? X.unsqueeze(-1) : X;
 }
 
 std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors) {

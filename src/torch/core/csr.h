@@ -54,6 +54,12 @@ void check_same_dtype(const char* op, const char* name, const Tensor& dense, con
 // A kernel reads rows any distance apart, but each row in one piece: X itself if it is laid out so, else a copy.
 Tensor with_compact_rows(const Tensor& X);
 
+// With a vector per head, sddmm wants its columns spelled out: (n, H) → (n, H, 1) if values have heads.
+Tensor with_columns(const Tensor& values, const Tensor& X);
+
+// A vector of int32 or int64: an indptr, indices, a map of positions.
+void check_integers(const char* op, const char* name, const Tensor& t);
+
 // The number at a place of an int32 or int64 vector on the host, read where it lies: a tensor's own item() takes longer
 // than a small product.
 int64_t number_at(const Tensor& vector, int64_t place);

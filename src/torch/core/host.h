@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Symbolic work: integers only, on the host, once per pattern. A pattern on a device comes here and goes back.
+// Symbolic work: integers only, on the host, once per pattern. These ops are declared with Where::host, so a pattern on
+// a device comes here and goes back.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
@@ -31,9 +32,8 @@ inline Tensor host_integers(int64_t count, at::ScalarType type = at::kLong) {
 // A pattern for symbolic work, on the host. Unlike the numeric ops, which trust a pattern because it was checked when
 // it was built, the symbolic ones look at its integers once more: they run once per pattern, and they write to memory
 // that these integers point into.
-inline PatternTensors host_pattern(const char* op, const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape) {
-  const PatternTensors A = unpack(
-      op, {indptr.is_meta() ? indptr : indptr.cpu(), indices.is_meta() ? indices : indices.cpu()}, shape, /*t=*/false);
+inline PatternTensors host_pattern(const char* op, TensorList pattern, SymIntArrayRef shape) {
+  const PatternTensors A = unpack(op, pattern, shape, /*t=*/false);
   if (A.indptr.is_meta()) return A;
   with_index_type<void>(A.indptr.scalar_type(), [&]<class, class I> {
     TORCH_CHECK_VALUE(in_bounds(A.view<I>()), op, ": the pattern does not fit its shape ", shape[0], " x ", shape[1]);

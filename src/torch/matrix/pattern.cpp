@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include <gossamer/products.h>
+#include "core/csr.h"
 
 namespace gossamer {
 
@@ -48,10 +49,7 @@ Pattern::Pattern(Tensor indptr, Tensor indices, Shape shape, bool check, Entries
 }
 
 Pattern Pattern::adopt(at::TensorList tensors, Shape shape, Entries entries) {
-  TORCH_CHECK_VALUE(
-      tensors.size() == 2 || tensors.size() == 5,
-      "Pattern: a pattern is {indptr, indices} or these and the transpose's {indptr, indices, perm}, not ",
-      tensors.size(), " tensors");
+  unpack("Pattern", tensors, {SymInt(shape[0]), SymInt(shape[1])}, /*t=*/false);  // for its checks
   Pattern pattern(tensors[0], tensors[1], shape, /*check=*/false, entries);
   if (tensors.size() == 5)
     std::call_once(pattern.state_->transposed, [&] {

@@ -41,10 +41,8 @@ Tensor argmax(const Tensor& indptr, const Tensor& values, SymInt cols) {
                     shape_text(values));
   TORCH_CHECK_VALUE(values.device() == indptr.device(), "amax: values are on ", values.device(),
                     " but the pattern is on ", indptr.device());
-  TORCH_CHECK_TYPE(indptr.scalar_type() == at::kInt || indptr.scalar_type() == at::kLong,
-                   "amax: indptr must be int32 or int64, not ", indptr.scalar_type());
-  TORCH_CHECK_VALUE(indptr.dim() == 1 && indptr.sym_size(0) >= 1, "amax: indptr must be (rows + 1,), not ",
-                    shape_text(indptr));
+  check_integers("amax", "indptr", indptr);
+  TORCH_CHECK_VALUE(indptr.sym_size(0) >= 1, "amax: indptr must be (rows + 1,), not ", shape_text(indptr));
   TORCH_CHECK_VALUE(!has_numbers(indptr) || number_at(indptr, indptr.size(0) - 1) == values.size(0),
                     "amax: values has shape ", shape_text(values), ", which is not one number an entry");
   auto size = values.sym_sizes().vec();
@@ -105,7 +103,6 @@ Tensor ops::row_sum(TensorList pattern, const Tensor& values, SymIntArrayRef sha
 
 Tensor ops::spread(TensorList pattern, const Tensor& d, SymIntArrayRef shape, bool cols) {
   const WithoutAutocast precise;
-  unpack("spread", pattern, shape, /*t=*/false);  // for its checks, as below
   const Tensor own = d.dim() == 2 ? d.unsqueeze(-1) : d;
   auto size = own.sym_sizes().vec();
   size[0] = shape[cols ? 0 : 1];

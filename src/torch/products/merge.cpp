@@ -11,19 +11,17 @@
 #include "core/op.h"
 
 namespace gossamer {
+namespace {
+
 using Merged = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
-Merged ops::merge(TensorList list_A, TensorList list_B, at::IntArrayRef shape, bool intersect) {
+Merged merge(TensorList pattern_A, TensorList pattern_B, at::IntArrayRef shape, bool intersect) {
   const KeptResults kept;
   const char* op = intersect ? "hadamard" : "spadd";  // what the user called
-  TORCH_CHECK_VALUE(list_A.size() >= 2 && list_B.size() >= 2 && shape.size() == 2, op,
-                    ": a pattern is {indptr, indices} and a shape (rows, cols)");
   const auto size = c10::fromIntArrayRefSlow(shape);
-  const PatternTensors A = host_pattern(op, list_A[0], list_A[1], size);
-  const PatternTensors B = host_pattern(op, list_B[0], list_B[1], size);
+  const PatternTensors A = host_pattern(op, pattern_A, size), B = host_pattern(op, pattern_B, size);
   const auto type = A.indptr.scalar_type();
   TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), op, ": A has ", type, " indices but B has ", B.indptr.scalar_type());
-  const auto device = list_A[0].device();
   Merged result;
   with_index_type<void>(type, [&]<class, class I> {
     const int64_t nnz_A = A.indices.numel(), nnz_B = B.indices.numel();
@@ -37,14 +35,23 @@ Merged ops::merge(TensorList list_A, TensorList list_B, at::IntArrayRef shape, b
     const auto fill = intersect ? kernels::intersection_fill<Pool, I> : kernels::union_fill<Pool, I>;
     fill(torch_pool(), A.view<I>(), B.view<I>(), ptr<I>(indptr), mutable_ptr<I>(indices), mutable_ptr<I>(at_A),
          mutable_ptr<I>(at_B));
-    result = {indptr.to(device), indices.to(device), at_A.to(device), at_B.to(device)};
+    result = {indptr, indices, at_A, at_B};
   });
   return result;
 }
 
-static const Composites composites = Composites().def(
-    "merge(Tensor[] A, Tensor[] B, int[] shape, bool intersect) -> (Tensor indptr, Tensor indices, Tensor at_A, Tensor "
-    "at_B)",
-    ops::merge);
+const Op<decltype(ops::merge)> merge_op{{
+    .schema = "merge(Tensor[] A, Tensor[] B, int[] shape, bool intersect) -> (Tensor indptr, Tensor indices, Tensor "
+              "at_A, Tensor at_B)",
+    .forward = merge,
+    .meta = false,
+    .where = Where::host,
+}};
+
+}  // namespace
+
+Merged ops::merge(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect) {
+  return merge_op(A, B, shape, intersect);
+}
 
 }  // namespace gossamer

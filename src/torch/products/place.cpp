@@ -39,9 +39,7 @@ Tensor complex_heads(const Tensor& whole, const Tensor& like) {
 
 // A map into n entries of a whole. It ascends, so on the host its ends tell that it stays inside.
 void check_map(const char* op, const Tensor& at, const Tensor& values, const SymInt& n) {
-  TORCH_CHECK_TYPE(at.scalar_type() == at::kInt || at.scalar_type() == at::kLong, op,
-                   ": a map must be int32 or int64, not ", at.scalar_type());
-  TORCH_CHECK_VALUE(at.dim() == 1, op, ": a map must have one dimension, not shape ", shape_text(at));
+  check_integers(op, "a map", at);
   TORCH_CHECK_VALUE(at.device() == values.device(), op, ": the map is on ", at.device(), " but the values are on ",
                     values.device());
   if (!has_numbers(at)) return;

@@ -108,29 +108,11 @@ Tensor batched(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList
   })[0];
 }
 
-const Op<decltype(ops::spgemm)> op{{
-    .schema = "spgemm(Tensor[] A, Tensor a, SymInt[] shape_A, Tensor[] B, Tensor b, SymInt[] shape_B, Tensor[] C, "
-              "SymInt[] shape_C, int form) -> Tensor",
-    .forward = forward,
-    .autograd = autograd,
-    .batched = batched,
-    .where = Where::host,
-}};
-
-}  // namespace
-
-Tensor ops::spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
-                   SymIntArrayRef shape_B, TensorList C, SymIntArrayRef shape_C, int64_t form) {
-  return op(A, a, shape_A, B, b, shape_B, C, shape_C, form);
-}
-
-std::tuple<Tensor, Tensor> ops::spgemm_pattern(TensorList list_A, at::IntArrayRef shape_A, TensorList list_B,
-                                               at::IntArrayRef shape_B) {
+std::tuple<Tensor, Tensor> pattern_forward(TensorList pattern_A, at::IntArrayRef shape_A, TensorList pattern_B,
+                                           at::IntArrayRef shape_B) {
   const KeptResults kept;
-  TORCH_CHECK_VALUE(list_A.size() >= 2 && list_B.size() >= 2 && shape_A.size() == 2 && shape_B.size() == 2,
-                    "spgemm: a pattern is {indptr, indices} and a shape (rows, cols)");
-  const PatternTensors A = host_pattern("spgemm", list_A[0], list_A[1], c10::fromIntArrayRefSlow(shape_A));
-  const PatternTensors B = host_pattern("spgemm", list_B[0], list_B[1], c10::fromIntArrayRefSlow(shape_B));
+  const PatternTensors A = host_pattern("spgemm", pattern_A, c10::fromIntArrayRefSlow(shape_A));
+  const PatternTensors B = host_pattern("spgemm", pattern_B, c10::fromIntArrayRefSlow(shape_B));
   const auto type = A.indptr.scalar_type();
   TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), "spgemm: A has ", type, " indices but B has ",
                    B.indptr.scalar_type());
@@ -148,12 +130,35 @@ std::tuple<Tensor, Tensor> ops::spgemm_pattern(TensorList list_A, at::IntArrayRe
     indices = host_integers(nnz, type);
     kernels::join(torch_pool(), rows, ptr<int64_t>(indptr), mutable_ptr<I>(indices));
   });
-  const auto device = list_A[0].device();
-  return {indptr.to(device, type), indices.to(device)};
+  return {indptr.to(type), indices};
 }
 
-static const Composites composites = Composites().def(
-    "spgemm_pattern(Tensor[] A, int[] shape_A, Tensor[] B, int[] shape_B) -> (Tensor indptr, Tensor indices)",
-    ops::spgemm_pattern);
+const Op<decltype(ops::spgemm)> op{{
+    .schema = "spgemm(Tensor[] A, Tensor a, SymInt[] shape_A, Tensor[] B, Tensor b, SymInt[] shape_B, Tensor[] C, "
+              "SymInt[] shape_C, int form) -> Tensor",
+    .forward = forward,
+    .autograd = autograd,
+    .batched = batched,
+    .where = Where::host,
+}};
+
+const Op<decltype(ops::spgemm_pattern)> pattern_op{{
+    .schema = "spgemm_pattern(Tensor[] A, int[] shape_A, Tensor[] B, int[] shape_B) -> (Tensor indptr, Tensor indices)",
+    .forward = pattern_forward,
+    .meta = false,
+    .where = Where::host,
+}};
+
+}  // namespace
+
+Tensor ops::spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
+                   SymIntArrayRef shape_B, TensorList C, SymIntArrayRef shape_C, int64_t form) {
+  return op(A, a, shape_A, B, b, shape_B, C, shape_C, form);
+}
+
+std::tuple<Tensor, Tensor> ops::spgemm_pattern(TensorList A, at::IntArrayRef shape_A, TensorList B,
+                                               at::IntArrayRef shape_B) {
+  return pattern_op(A, shape_A, B, shape_B);
+}
 
 }  // namespace gossamer

@@ -52,11 +52,6 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymInt
   return Y;
 }
 
-// With a vector per head, sddmm wants its columns spelled out: (n, H) → (n, H, 1).
-Tensor with_columns(const Tensor& values, const Tensor& X) {
-  return values.dim() == 2 && X.dim() == 2 ? X.unsqueeze(-1) : X;
-}
-
 Tensor autograd(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
   return differentiable(
       "spmm", {values, X}, [&](const variable_list& in) { return ops::spmm(pattern, in[0], in[1], shape, t); },

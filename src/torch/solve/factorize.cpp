@@ -17,7 +17,7 @@ namespace {
 // The pattern by columns, as the engines take it. What they find out about it later is kept in the same object.
 Tensor analyze(TensorList pattern, SymIntArrayRef shape) {
   check_square("factorize", shape);
-  host_pattern("factorize", pattern[0], pattern[1], shape);
+  host_pattern("factorize", pattern, shape);
   const PatternTensors T = unpack("factorize", pattern, shape, /*t=*/true);
   TORCH_CHECK_VALUE(T.indptr.size(0) <= INT32_MAX && T.indices.size(0) <= INT32_MAX,
                     "factorize: the engines take up to 2^31 rows and entries, not ", T.indptr.size(0) - 1, " and ",

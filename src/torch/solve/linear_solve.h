@@ -31,10 +31,9 @@ struct LinearSolve {
 
   Tensor masked(const Tensor& values) const { return mask ? mask(values) : values; }
 
-  // -(db xᵀ) on the pattern. With a vector per head, sddmm wants its column spelled out.
+  // -(db xᵀ) on the pattern.
   Tensor values_gradient(const Tensor& values, const Tensor& db, const Tensor& x) const {
-    const bool vectors = values.dim() == 2 && x.dim() == 2;
-    const Tensor u = vectors ? db.neg().unsqueeze(-1) : db.neg(), w = vectors ? x.unsqueeze(-1) : x;
+    const Tensor u = with_columns(values, db.neg()), w = with_columns(values, x);
     return masked(t ? ops::sddmm(pattern, w, u, shape) : ops::sddmm(pattern, u, w, shape));
   }
 

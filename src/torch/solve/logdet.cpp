@@ -119,26 +119,17 @@ Tensor autograd_inverse(const Tensor& factor, TensorList pattern, const Tensor& 
 }
 
 // Batched values are more heads, with a factor each.
-template <class F>
-Tensor batched(const char* name, const Tensor& factor, TensorList pattern, const Tensor& values, int64_t heads_at,
-               const F& f) {
-  const Batch batch(name, pattern, {factor, values});
-  const Tensor handles = batch.at(factor, 0), v = batch.at(values, 1);
-  if (values.dim() == 1) return batch.wrap(f(handles, v), heads_at);
-  const Tensor result = f(handles.flatten(), v.flatten(1));
-  return batch.wrap(unfold_dim(result, heads_at, {batch.size(), values.sym_size(1)}), heads_at);
-}
-
 Tensor batched_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  return batched(logdet_name, factor, pattern, values, /*heads_at=*/0,
-                 [&](const Tensor& f, const Tensor& v) { return ops::factor_logdet(f, pattern, v, shape); });
+  return more_heads(logdet_name, pattern, values, factor, /*heads_at=*/0,
+                    [&](const Tensor& v, const Tensor& f) { return ops::factor_logdet(f, pattern, v, shape); });
 }
 Tensor batched_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  return batched(inverse_name, factor, pattern, values, /*heads_at=*/1,
-                 [&](const Tensor& f, const Tensor& v) { return ops::factor_inverse(f, pattern, v, shape); });
+  return more_heads(inverse_name, pattern, values, factor, /*heads_at=*/1,
+                    [&](const Tensor& v, const Tensor& f) { return ops::factor_inverse(f, pattern, v, shape); });
 }
 Tensor batched_sign(const Tensor& factor, const Tensor& values) {
-  return batched("factor_sign", factor, {}, values, /*heads_at=*/0, ops::factor_sign);
+  return more_heads("factor_sign", {}, values, factor, /*heads_at=*/0,
+                    [](const Tensor& v, const Tensor& f) { return ops::factor_sign(f, v); });
 }
 
 const Op<decltype(ops::factor_logdet)> logdet_op{{

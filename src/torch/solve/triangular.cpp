@@ -17,7 +17,7 @@ namespace {
 
 std::tuple<Tensor, Tensor> levels(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, bool upper) {
   check_square("levels", shape);
-  const PatternTensors A = host_pattern("levels", indptr, indices, shape);
+  const PatternTensors A = host_pattern("levels", {indptr, indices}, shape);
   const Tensor level_ptr = at::empty_symint({A.rows + 1}, indptr.options()),
                order = at::empty_symint({A.rows}, indptr.options());
   if (indptr.is_meta()) return {level_ptr, order};

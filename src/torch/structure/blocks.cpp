@@ -29,7 +29,7 @@ Kron kron_pattern(TensorList A, SymIntArrayRef shape_A, TensorList B, SymIntArra
   const auto widened = [&](TensorList P, SymIntArrayRef shape) {
     const auto type = wide ? at::kLong : at::kInt;
     const Tensor indptr = P[0].to(type), indices = P[1].to(type);
-    return host_pattern("kron", indptr, indices, shape);
+    return host_pattern("kron", {indptr, indices}, shape);
   };
   const PatternTensors a = widened(A, shape_A), b = widened(B, shape_B);
   const int64_t rows = product("kron", "rows", a.rows.expect_int(), b.rows.expect_int());
@@ -80,7 +80,7 @@ Gathered blocks(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::
     std::vector<kernels::Block<I>> parts;
     for (size_t k = 0; k < indptrs.size(); ++k) {
       const auto in = wide ? at::kLong : at::kInt;
-      held.push_back(host_pattern("blocks", indptrs[k].to(in), indices[k].to(in),
+      held.push_back(host_pattern("blocks", {indptrs[k].to(in), indices[k].to(in)},
                                   {SymInt(indptrs[k].size(0) - 1), SymInt(shape[1] - at[2 * k + 1])}));
       parts.push_back({held.back().view<I>(), at[2 * k], at[2 * k + 1]});
     }

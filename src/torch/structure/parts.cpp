@@ -20,7 +20,7 @@ using ops::Gathered;
 
 Gathered band(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, int64_t low, int64_t high) {
   const KeptResults kept;
-  const PatternTensors A = host_pattern("band", indptr, indices, shape);
+  const PatternTensors A = host_pattern("band", {indptr, indices}, shape);
   const int64_t m = A.rows.expect_int(), n = A.cols.expect_int();
   low = std::clamp(low, -m, n), high = std::clamp(high, -m - 1, n);  // beyond these nothing changes, or overflows
   const auto type = indptr.scalar_type();
@@ -54,7 +54,7 @@ Tensor in_range(const Tensor& index, int64_t size, bool columns) {
 Gathered submatrix_of(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
                       const std::optional<Tensor>& rows, const std::optional<Tensor>& cols) {
   const KeptResults kept;
-  const PatternTensors A = host_pattern("index", indptr, indices, shape);
+  const PatternTensors A = host_pattern("index", {indptr, indices}, shape);
   const int64_t m = A.rows.expect_int(), n = A.cols.expect_int();
   const Tensor r = rows ? in_range(*rows, m, false) : at::arange(m, at::kLong);
   const Tensor c = cols ? in_range(*cols, n, true) : Tensor();
@@ -79,7 +79,7 @@ Gathered submatrix_of(const Tensor& indptr, const Tensor& indices, SymIntArrayRe
 std::tuple<Tensor, Tensor> entries_of(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
                                       const Tensor& rows, const Tensor& cols) {
   const KeptResults kept;
-  const PatternTensors A = host_pattern("index", indptr, indices, shape);
+  const PatternTensors A = host_pattern("index", {indptr, indices}, shape);
   const Tensor r = in_range(rows, A.rows.expect_int(), false), c = in_range(cols, A.cols.expect_int(), true);
   TORCH_CHECK_INDEX(r.numel() == c.numel(), "index: rows has ", r.numel(), " entries but cols has ", c.numel());
   const Tensor which = host_integers(r.numel()), positions = host_integers(r.numel());

@@ -14,7 +14,7 @@ namespace {
 
 std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape) {
   const KeptResults kept;
-  const PatternTensors A = host_pattern("transpose", indptr, indices, shape);
+  const PatternTensors A = host_pattern("transpose", {indptr, indices}, shape);
   const auto options = indptr.options();
   const Tensor indptr_t = at::empty_symint({A.cols + 1}, options), indices_t = at::empty_symint({A.nnz()}, options),
                perm = at::empty_symint({A.nnz()}, options);
