@@ -24,6 +24,7 @@ test: lint all dev
 	ctest --preset release -j$(JOBS)
 	$(BIN)/python -m pytest -n $(JOBS) tests
 	GOSSAMER_STANDIN=off $(BIN)/python -m pytest -n $(JOBS) tests/solve/test_engines.py
+	scripts/sanitized.sh $(BIN)/python -m pytest -n $(JOBS) tests/table
 
 bench: build
 	$(BIN)/python -m bench $(ARGS)

@@ -4,6 +4,6 @@
 
 namespace gossamer::kernels {
 
-GOSSAMER_FOR_EACH_ATTENTION_TYPE(GOSSAMER_GATV2)
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_GATV2)
 
 }  // namespace gossamer::kernels

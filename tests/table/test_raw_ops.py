@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ops called directly, torch.ops.gossamer.*, with arguments that do not fit: they may raise, they never read or write
 outside. Valid calls are recorded while the case table runs; each is then repeated with one argument spoiled. A crash of
-the process fails the test. A library built under AddressSanitizer, named by GOSSAMER_LIBRARY, would also see a read
-that happens to hit memory of somebody else.
+the process fails the test. `make test` runs it once more under AddressSanitizer (scripts/sanitized.sh), which also sees
+a read that happens to hit memory of somebody else.
 
 The integers inside a pattern are not spoiled: they are checked when a Pattern is built, and trusted after that. A shape
 that is too small for them is spoiled only where an op looks at them once more (the symbolic ones).
@@ -109,7 +109,7 @@ def calls() -> dict[str, Call]:
 
 
 def spoiled_tensors(t: Tensor) -> Iterator[Tensor]:
-    """Other lengths, numbers of dimensions, types, devices and strides."""
+    """Other lengths, dimensions, types, devices and strides. A part is copied: beyond a view lies the rest."""
     if t.layout is not torch.strided:
         yield t.to_dense()
         return
@@ -124,7 +124,7 @@ def spoiled_tensors(t: Tensor) -> Iterator[Tensor]:
     else:
         yield from (t.to(torch.int64 if t.dtype is torch.int32 else torch.int32), t.double(), t.to(torch.int16))
     if t.dim():
-        yield from (t[:-1], torch.cat([t, t]), t[0], torch.stack([t, t], -1)[..., 0])
+        yield from (t[:-1].clone(), torch.cat([t, t]), t[0].clone(), torch.stack([t, t], -1)[..., 0])
     if torch.cuda.device_count():
         yield t.to("cuda")
 

@@ -262,7 +262,7 @@ template <class T, class I>
   __VA_ARGS__ template void gat_backward(const Pool&, const Gat<T, I>&, const PatternView<I>&, const I*, const T*, \
                                          const T*, const Sum<T>*, Sum<T>*, const GatGradients<T>&);
 #ifdef GOSSAMER_COMPILED
-GOSSAMER_FOR_EACH_ATTENTION_TYPE(GOSSAMER_GAT, extern)
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_GAT, extern)
 #endif
 
 }  // namespace gossamer::kernels

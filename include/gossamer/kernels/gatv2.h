@@ -99,7 +99,7 @@ template <class T, class I>
 // Under Pool, compiled once: src/cpu/gatv2.cpp.
 #define GOSSAMER_GATV2(T, I, ...) __VA_ARGS__ template void gatv2(const Pool&, const Gatv2<T, I>&, T*, Sum<T>*);
 #ifdef GOSSAMER_COMPILED
-GOSSAMER_FOR_EACH_ATTENTION_TYPE(GOSSAMER_GATV2, extern)
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_GATV2, extern)
 #endif
 
 }  // namespace gossamer::kernels

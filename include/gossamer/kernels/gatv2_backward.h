@@ -232,7 +232,7 @@ template <class T, class I>
   __VA_ARGS__ template void gatv2_backward(const Pool&, const Gatv2<T, I>&, const PatternView<I>&, const I*, const T*, \
                                            const T*, const Sum<T>*, Sum<T>*, const Gatv2Gradients<T>&);
 #ifdef GOSSAMER_COMPILED
-GOSSAMER_FOR_EACH_ATTENTION_TYPE(GOSSAMER_GATV2_BACKWARD, extern)
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_GATV2_BACKWARD, extern)
 #endif
 
 }  // namespace gossamer::kernels

@@ -38,16 +38,3 @@
   X(double __VA_OPT__(, ) __VA_ARGS__)               \
   X(::gossamer::bfloat16 __VA_OPT__(, ) __VA_ARGS__) \
   X(::gossamer::float16 __VA_OPT__(, ) __VA_ARGS__)
-
-// The same for the kernels of attention, which take minutes to compile under AddressSanitizer: there every value type
-// and every index type once, not every pair.
-#ifdef __SANITIZE_ADDRESS__
-#define GOSSAMER_FOR_EACH_ATTENTION_TYPE(X, ...)              \
-  X(float, int32_t __VA_OPT__(, ) __VA_ARGS__)                \
-  X(double, int32_t __VA_OPT__(, ) __VA_ARGS__)               \
-  X(double, int64_t __VA_OPT__(, ) __VA_ARGS__)               \
-  X(::gossamer::bfloat16, int64_t __VA_OPT__(, ) __VA_ARGS__) \
-  X(::gossamer::float16, int32_t __VA_OPT__(, ) __VA_ARGS__)
-#else
-#define GOSSAMER_FOR_EACH_ATTENTION_TYPE GOSSAMER_FOR_EACH_TYPE
-#endif

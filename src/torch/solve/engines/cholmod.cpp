@@ -27,7 +27,7 @@ struct Library {
 
   Library() {
     const std::string name = "libcholmod.so." + std::to_string(CHOLMOD_MAIN_VERSION);
-    SharedLibrary library({name}, RTLD_DEEPBIND);  // its own BLAS, not torch's
+    SharedLibrary library({name}, own_symbols_first);
     installed = library.find("cholmod_start", start)
                     .find("cholmod_finish", finish)
                     .find("cholmod_version", version)

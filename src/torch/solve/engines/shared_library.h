@@ -8,6 +8,14 @@
 
 namespace gossamer {
 
+// A flag for a library that shall call its own BLAS, not the one torch has loaded. AddressSanitizer refuses it, because
+// such a library would also have a malloc of its own.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr int own_symbols_first = 0;
+#else
+inline constexpr int own_symbols_first = RTLD_DEEPBIND;
+#endif
+
 // The first of the names that can be loaded; never unloaded. A name without a slash is looked up where the loader
 // looks.
 class SharedLibrary {

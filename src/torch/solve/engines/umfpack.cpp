@@ -28,7 +28,7 @@ struct Library {
   Numbers control{};
 
   Library() {
-    SharedLibrary library({"libumfpack.so.6", "libumfpack.so.5"}, RTLD_DEEPBIND);  // its own BLAS, not torch's
+    SharedLibrary library({"libumfpack.so.6", "libumfpack.so.5"}, own_symbols_first);
     installed = static_cast<bool>(library.find("umfpack_di_defaults", defaults)
                                       .find("umfpack_di_symbolic", symbolic)
                                       .find("umfpack_di_numeric", numeric)
