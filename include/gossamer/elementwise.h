@@ -7,6 +7,12 @@
 
 namespace gossamer {
 
+namespace ops {
+// values s and values / s, types promoted as torch does. s: 0-dim, or (H,).
+Tensor times(const Tensor& values, const Tensor& s);
+Tensor divide(const Tensor& values, const Tensor& s);
+}  // namespace ops
+
 SparseMatrix operator-(const SparseMatrix& A);
 // s: a number, a 0-dim tensor, or (H,), one number a head. Differentiable in both.
 SparseMatrix operator*(const SparseMatrix& A, const Tensor& s);

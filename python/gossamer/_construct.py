@@ -46,12 +46,10 @@ def from_torch(A: Tensor) -> SparseMatrix:
 def from_scipy(A: scipy.sparse.sparray | scipy.sparse.spmatrix) -> SparseMatrix:
     """A SciPy sparse array or matrix of any format. Duplicates are added, stored zeros stay, A itself is not changed.
 
-    Memory is shared where A is already a canonical CSR matrix; dtype and index width are kept.
+    A copy, for SciPy's methods change arrays in place; dtype and index width are kept.
     """
-    csr = A.tocsr()
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
+    csr = A.tocsr(copy=True)
+    csr.sum_duplicates()
     parts = torch.from_numpy(csr.indptr), torch.from_numpy(csr.indices), torch.from_numpy(csr.data)
     return _assemble(parts, csr.shape, check=True)
 

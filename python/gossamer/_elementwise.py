@@ -32,18 +32,17 @@ class Elementwise(PatternValues):
         tensor([[3., 0.],
                 [0., 3.]], grad_fn=<ViewBackward0>)
         """
-        return (
-            self._trusted(self.pattern, _times(self.values, s)) if _is_number("mul", self.values, s) else NotImplemented
-        )
+        if isinstance(s, Tensor):
+            return self._trusted(self.pattern, torch.ops.gossamer.times(self.values, s))
+        return self._trusted(self.pattern, self.values * s) if _is_number(s) else NotImplemented
 
     __rmul__ = __mul__
 
     def __truediv__(self, s: Any) -> Self:
         """A / s; for a tensor s it is A times 1 / s."""
-        if not _is_number("div", self.values, s):
-            return NotImplemented
-        values = _times(self.values, s.reciprocal()) if isinstance(s, Tensor) else self.values / s
-        return self._trusted(self.pattern, values)
+        if isinstance(s, Tensor):
+            return self._trusted(self.pattern, torch.ops.gossamer.divide(self.values, s))
+        return self._trusted(self.pattern, self.values / s) if _is_number(s) else NotImplemented
 
     def __pow__(self, p: float) -> Self:
         """Each value to the power p > 0."""
@@ -98,21 +97,5 @@ class Elementwise(PatternValues):
         return self._trusted(P, torch.ops.gossamer.scale_axis(tensors, self.values, d, P.shape, cols))
 
 
-def _times(values: Tensor, s: Any) -> Tensor:
-    """The gradient of one number is a sum over all entries: ``scale`` makes it in one order, whatever the threads."""
-    if isinstance(s, Tensor) and s.dim() == 0 and values.is_floating_point():
-        return torch.ops.gossamer.scale(values, s.to(values.dtype))
-    return values * s
-
-
-def _is_number(op: str, values: Tensor, s: Any) -> bool:
-    """Whether s scales the whole matrix; a tensor of another shape is a mistake."""
-    if isinstance(s, Tensor):
-        if s.dim() == 0 or (values.dim() == 2 and tuple(s.shape) == tuple(values.shape[1:])):
-            return True
-        raise ValueError(f"{op}: wants a number or a tensor of shape () or (H,), not {_size(s)}")
-    return isinstance(s, Number)
-
-
-def _size(t: Tensor) -> str:
-    return str(tuple(t.shape))
+def _is_number(s: Any) -> bool:
+    return isinstance(s, Number)  # NumPy's are, too

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
@@ -14,10 +15,10 @@ Shape = tuple[int, int]
 
 
 def as_index(name: str, given: Any) -> Tensor:
-    """A tensor from a tensor, a NumPy array or a list; lists become int64."""
+    """A tensor from a tensor, a NumPy array or a list; lists become int64. NumPy's memory is its owner's to change."""
     if isinstance(given, Tensor):
         return given
-    tensor = torch.as_tensor(given)
+    tensor = torch.tensor(given)
     return tensor.long() if tensor.numel() == 0 else tensor
 
 
@@ -38,6 +39,8 @@ class Merged(NamedTuple):
 
 
 Merged.__module__ = "gossamer"  # a NamedTuple takes no attribute in its body
+
+_numbers = itertools.count()  # of patterns: unlike an id, a number is never that of another pattern later
 
 
 class Pattern:
@@ -62,7 +65,8 @@ class Pattern:
         self.indices = as_index("indices", indices)
         self.shape = as_shape("Pattern", shape)
         self._transpose: tuple[Tensor, Tensor, Tensor] | None = None
-        self._T: Pattern | None = None
+        self._T: Pattern | weakref.ref[Pattern] | None = None  # a transpose knows its original weakly: no cycle
+        self._number = next(_numbers)
         self._simple = simple
         self._kept: dict[Hashable, Any] = {}  # what was derived: see keep()
         if check and not torch.compiler.is_compiling():
@@ -104,12 +108,13 @@ class Pattern:
 
     @property
     def T(self) -> Pattern:
-        """The transposed pattern; ``P.T.T is P``."""
-        if self._T is None:
+        """The transposed pattern; ``P.T.T is P`` as long as P lives."""
+        T = self._T() if isinstance(self._T, weakref.ref) else self._T
+        if T is None:
             indptr, indices, _ = self.transpose()
-            self._T = Pattern(indptr, indices, self.shape[::-1], check=False, simple=self._simple)
-            self._T._T = self
-        return self._T
+            T = self._T = Pattern(indptr, indices, self.shape[::-1], check=False, simple=self._simple)
+            T._T = weakref.ref(self)
+        return T
 
     def product(self, other: Pattern) -> Pattern:
         """The pattern of the product of two matrices. Kept."""
@@ -128,12 +133,13 @@ class Pattern:
         other.check_simple(op)
         P, Q = alike(self, other)
 
-        def derive() -> Merged:
+        def derive() -> tuple[Pattern | None, Tensor, Tensor]:
             indptr, indices, at_P, at_Q = torch.ops.gossamer.merge(P.tensors(), Q.tensors(), P.shape, intersect)
-            same = len(indices) == P.nnz  # the union, or the intersection, is P
-            return Merged(P if same else Pattern(indptr, indices, P.shape, check=False), at_P, at_Q)
+            same = len(indices) == P.nnz  # the result is P; kept as None, for what holds itself is never freed
+            return None if same else Pattern(indptr, indices, P.shape, check=False), at_P, at_Q
 
-        return P.keep("intersection" if intersect else "union", derive, Q)
+        pattern, at_P, at_Q = P.keep("intersection" if intersect else "union", derive, Q)
+        return Merged(P if pattern is None else pattern, at_P, at_Q)
 
     def equals(self, other: Pattern) -> bool:
         """The same arrays, entry for entry. Found out once for each other pattern."""
@@ -148,7 +154,10 @@ class Pattern:
     def analysis(self) -> Tensor:
         """What a factorisation can know from the pattern alone, as a handle for torch.ops.gossamer.factorize. Kept."""
         self.check_simple("factorize")
-        return self.keep("analysis", lambda: torch.ops.gossamer.analyze(self.tensors(True), self.shape))
+        analyze = torch.ops.gossamer.analyze
+        if torch.compiler.is_exporting():  # a program that runs elsewhere analyses there
+            return analyze(self.tensors(True), self.shape)
+        return self.keep("analysis", lambda: analyze(self.tensors(True), self.shape))
 
     def tensors(self, with_transpose: bool = False) -> list[Tensor]:
         """As ops take it: with the transpose if it is at hand or asked for."""
@@ -165,17 +174,18 @@ class Pattern:
     def keep(self, key: Hashable, make: Callable[[], Any], other: Pattern | None = None) -> Any:
         """What ``make`` gives, made once and kept with the pattern under ``key``.
 
-        With another pattern, for as long as that one lives. Keyed by the object, never by its contents: the weak
-        reference removes the entry before the number of the object can be that of a new one.
+        With another pattern, for as long as that one lives. Keyed by the object, never by its contents. Nothing that is
+        kept may hold this pattern: counting references alone shall free it.
         """
         if other is None:
             if key not in self._kept:
                 self._kept[key] = make()
             return self._kept[key]
-        kept, pair = self._kept, (key, id(other))
-        if pair not in kept:
-            kept[pair] = weakref.ref(other, lambda _: kept.pop(pair, None)), make()
-        return kept[pair][1]
+        pair = (key, other._number)
+        if pair not in self._kept:
+            me = weakref.ref(self)
+            self._kept[pair] = weakref.ref(other, lambda _: _forget(me(), pair)), make()
+        return self._kept[pair][1]
 
     def widened(self) -> Pattern:
         """The same with int64 indices; itself if it has them. Kept."""
@@ -211,6 +221,12 @@ class Pattern:
     def __repr__(self) -> str:
         rows, cols = self.shape
         return f"Pattern({rows} x {cols}, nnz={self.nnz}, {short(self.indices.dtype)}, {self.device})"
+
+
+def _forget(pattern: Pattern | None, pair: Hashable) -> None:
+    """Frees what was kept for a pair of patterns, one of which is gone."""
+    if pattern is not None:
+        pattern._kept.pop(pair, None)
 
 
 def alike(*patterns: Pattern) -> tuple[Pattern, ...]:

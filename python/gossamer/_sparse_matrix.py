@@ -17,6 +17,7 @@ from gossamer._products import spgemm, spmm
 from gossamer._reduce import Reductions
 from gossamer._structure import Structure
 from gossamer._sums import hadamard, spadd
+from gossamer._values import checked_values
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -60,7 +61,7 @@ class SparseMatrix(Elementwise, Reductions, Structure):
             raise TypeError("SparseMatrix: wants (indptr, indices, values, shape) or (pattern, values)")
         else:
             self.pattern = Pattern(indptr, indices, shape, check=check)
-        self.values = _checked(self.pattern, values)
+        self.values = values
 
     # What it is.
 
@@ -118,7 +119,7 @@ class SparseMatrix(Elementwise, Reductions, Structure):
 
     def with_values(self, values: Tensor) -> SparseMatrix:
         """Other values on the same pattern."""
-        return self._trusted(self.pattern, _checked(self.pattern, values))
+        return self._trusted(self.pattern, checked_values(self.pattern, values))
 
     @property
     def T(self) -> SparseMatrix:
@@ -156,11 +157,11 @@ class SparseMatrix(Elementwise, Reductions, Structure):
         return self._trusted(Pattern(indptr, indices, P.shape, check=False), values)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
-        """A SciPy csr_array with the same dtype and index width. It shares the memory of a matrix on the CPU."""
+        """A SciPy csr_array with the same dtype and index width, a copy: SciPy's methods change arrays in place."""
         import scipy.sparse
 
         parts = (self.values, self.indices, self.indptr)
-        return scipy.sparse.csr_array(tuple(t.detach().cpu().numpy() for t in parts), shape=self.shape)
+        return scipy.sparse.csr_array(tuple(t.detach().cpu().numpy().copy() for t in parts), shape=self.shape)
 
     def to_torch(self) -> Tensor:
         """A torch CSR tensor with the same dtype and index width; gradients flow back. Not for matrices with heads."""
@@ -188,7 +189,7 @@ class SparseMatrix(Elementwise, Reductions, Structure):
         return spadd(self, B) if isinstance(B, SparseMatrix) else NotImplemented
 
     def __sub__(self, B: SparseMatrix) -> SparseMatrix:
-        return spadd(self, B, beta=-1.0) if isinstance(B, SparseMatrix) else NotImplemented
+        return spadd(self, B, beta=-1) if isinstance(B, SparseMatrix) else NotImplemented
 
     def __mul__(self, B: Any) -> SparseMatrix:
         return hadamard(self, B) if isinstance(B, SparseMatrix) else super().__mul__(B)
@@ -230,17 +231,6 @@ def _as_written(X: Tensor, A: SparseMatrix) -> tuple[Any, Any]:
             "write gs.spmm(A, X) or torch.matmul(X, A)"
         )
     return (A, X) if A_X else (X, A)
-
-
-def _checked(pattern: Pattern, values: Any) -> Tensor:
-    tensor = values if isinstance(values, Tensor) else torch.as_tensor(values)
-    if tensor.dim() not in (1, 2) or tensor.shape[0] != pattern.nnz:
-        raise ValueError(
-            f"SparseMatrix: values has shape {tuple(tensor.shape)} but the pattern has {pattern.nnz} entries"
-        )
-    if tensor.device != pattern.device:
-        raise ValueError(f"SparseMatrix: values are on {tensor.device} but the pattern is on {pattern.device}")
-    return tensor
 
 
 # torch.func and friends see a matrix as its values: torch.func.grad(f)(A) is a SparseMatrix.

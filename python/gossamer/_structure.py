@@ -77,7 +77,8 @@ class Structure(PatternValues):
 
         ``A[i, j]`` is a 0-dim tensor, 0 if it is not stored; ``A[rows, cols]`` with two index arrays is the dense
         vector of A[rows[k], cols[k]], as in NumPy. Everything else is a SparseMatrix: ``A[i]`` is 1 x n, ``A[:, j]``
-        is m x 1, ``A[rows]``, ``A[:, cols]``, ``A[a:b, c:d]``, and ``A[rows[:, None], cols]`` all rows by all columns.
+        is m x 1, ``A[rows]``, ``A[:, cols]``, ``A[a:b, c:d]``, and two arrays of which one has two dimensions: they
+        are broadcast as NumPy does, so that ``A[rows[:, None], cols]`` is all rows by all columns.
 
         >>> A = gs.poisson(3)
         >>> A[0, 1], A[[2, 0], 1:].to_dense()
@@ -89,12 +90,34 @@ class Structure(PatternValues):
             raise IndexError(f"index: a matrix has 2 axes, not {len(axes)}")
         rows, cols = (*axes, slice(None), slice(None))[:2]
         m, n = self.pattern.shape
+        if _is_array(rows) and _is_array(cols):
+            return self._at(_positions(rows, m, False), _positions(cols, n, True))
         r, c = _axis(rows, m, False), _axis(cols, n, True)
         if _is_integer(rows) and _is_integer(cols):
+            assert r is not None
+            assert c is not None
             return self._entries(r, c).select(0, 0)
-        if _is_array(rows) and _is_array(cols) and not _is_outer(rows, cols):
-            return self._entries(r, c)
         return self._submatrix(r, c)
+
+    def _at(self, r: Tensor, c: Tensor) -> Any:
+        """A[r[k], c[k]] for arrays of one dimension, a matrix of the shape of the two broadcast for two."""
+        if r.dim() == 2 and r.shape[1] == 1 and (c.dim() == 1 or c.shape[0] == 1):  # all rows by all columns
+            return self._submatrix(r.flatten(), c.flatten())
+        if r.dim() == 2 or c.dim() == 2 or 1 in (len(r), len(c)):  # else their lengths must be the same
+            try:
+                r, c = torch.broadcast_tensors(r, c)
+            except RuntimeError:
+                shapes = f"{tuple(r.shape)} and cols {tuple(c.shape)}"
+                raise IndexError(f"index: rows {shapes} do not broadcast to one shape") from None
+        if r.dim() == 1:
+            return self._entries(r, c)
+        P = self.pattern
+        P.check_simple("index")
+        which, positions = _ops.entries(P.indptr, P.indices, P.shape, r.flatten(), c.flatten())
+        shape, width = tuple(r.shape), max(r.shape[1], 1)
+        which, picked = which.to(P.device), self.values.index_select(0, positions.to(P.device))
+        indptr, indices, values = _ops.from_coo(which // width, which % width, picked, shape)
+        return self._trusted(Pattern(indptr, indices, shape, check=False), values)
 
     def submatrix(self, rows: Any = None, cols: Any = None) -> Self:
         """B[r, c] = A[rows[r], cols[c]]: all these rows by all these columns, ``None`` for all of an axis.
@@ -118,9 +141,7 @@ class Structure(PatternValues):
         pattern = Pattern(indptr, indices, shape, check=False, simple=simple_within(P))
         return self._trusted(pattern, self.values.index_select(0, positions))
 
-    def _entries(self, rows: Tensor | None, cols: Tensor | None) -> Tensor:
-        assert rows is not None
-        assert cols is not None
+    def _entries(self, rows: Tensor, cols: Tensor) -> Tensor:
         P = self.pattern
         P.check_simple("index")
         which, positions = _ops.entries(P.indptr, P.indices, P.shape, rows, cols)
@@ -137,11 +158,6 @@ def _is_array(index: Any) -> bool:
     return not (isinstance(index, slice) or index is Ellipsis or _is_integer(index))
 
 
-def _is_outer(rows: Any, cols: Any) -> bool:
-    """rows as a column beside cols as a row, which is how NumPy spells all rows with all columns (numpy.ix_)."""
-    return getattr(rows, "ndim", 1) == 2 and rows.shape[1] == 1
-
-
 def _axis(index: Any, size: int, columns: bool) -> Tensor | None:
     """One axis of a key as int64 positions from 0; None for all of it."""
     if index is Ellipsis:
@@ -153,10 +169,20 @@ def _axis(index: Any, size: int, columns: bool) -> Tensor | None:
         return torch.arange(len(range(start, stop, step))) * step + start
     if _is_integer(index):
         return _ops.axis_index(torch.tensor([int(index)]), size, columns)
+    positions = _positions(index, size, columns)
+    if positions.dim() > 1:
+        name = "cols" if columns else "rows"
+        raise IndexError(f"index: {name} must have one dimension, not shape {tuple(positions.shape)}")
+    return positions
+
+
+def _positions(index: Any, size: int, columns: bool) -> Tensor:
+    """An index array of one or two dimensions, or a mask, as int64 positions from 0."""
+    name = "cols" if columns else "rows"
     if index is None or isinstance(index, (bool, str, float)):
         kind = type(index).__name__
-        raise TypeError(
-            f"index: {'cols' if columns else 'rows'} must be integers, a slice, an array or a mask, not {kind}"
-        )
-    given = as_index("rows", index)
-    return _ops.axis_index(given.flatten() if given.dim() == 2 and 1 in given.shape else given, size, columns)
+        raise TypeError(f"index: {name} must be integers, a slice, an array or a mask, not {kind}")
+    given = as_index(name, index)
+    if given.dim() == 2 and given.dtype is not torch.bool:
+        return _ops.axis_index(given.flatten(), size, columns).reshape(given.shape)
+    return _ops.axis_index(given, size, columns)

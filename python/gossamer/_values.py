@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from gossamer._pattern import Pattern
@@ -17,15 +18,36 @@ class PatternValues:
     """A pattern and a tensor of values on it."""
 
     pattern: Pattern
-    values: Tensor
+    _values: Tensor
+
+    @property
+    def values(self) -> Tensor:
+        """(nnz,), or (nnz, H) for H matrices on one pattern; others may be assigned, if they fit the pattern."""
+        return self._values
+
+    @values.setter
+    def values(self, values: Any) -> None:
+        self._values = checked_values(self.pattern, values)
 
     @classmethod
     def _trusted(cls, pattern: Pattern, values: Tensor) -> Self:
         """Without checks, for values an op has just computed on this pattern."""
         A = cls.__new__(cls)
         A.pattern = pattern
-        A.values = values
+        A._values = values
         return A
+
+
+def checked_values(pattern: Pattern, values: Any) -> Tensor:
+    """A tensor of one number an entry, or of one a head and entry, where the pattern is."""
+    tensor = values if isinstance(values, Tensor) else torch.tensor(values)
+    if tensor.dim() not in (1, 2) or tensor.shape[0] != pattern.nnz:
+        raise ValueError(
+            f"SparseMatrix: values has shape {tuple(tensor.shape)} but the pattern has {pattern.nnz} entries"
+        )
+    if tensor.device != pattern.device:
+        raise ValueError(f"SparseMatrix: values are on {tensor.device} but the pattern is on {pattern.device}")
+    return tensor
 
 
 def check_matrix(op: str, name: str, given: Any) -> None:

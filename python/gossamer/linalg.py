@@ -55,10 +55,17 @@ class Factor:
     Gradients flow to the matrix that was factored and to the right-hand sides. The matrix must not be changed in place.
     """
 
-    def __init__(self, A: SparseMatrix, real: SparseMatrix, handle: Tensor) -> None:
+    def __init__(self, A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> None:
         self.A = A
-        self._real = real  # what was factored: A, or its real form
-        self._handle = handle
+        self._real = _real_form(A)  # what is factored: A, or its real form
+        self._asked = kind, engine
+        self._handle = torch.ops.gossamer.factorize.default(
+            self._real.pattern.analysis(), self._real.values, kind, engine
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A copy and a pickle are factored anew: the factors themselves belong to one object in one process."""
+        return Factor, (self.A, *self._asked)
 
     @property
     def engine(self) -> str:
@@ -119,8 +126,7 @@ def factorize(A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> Fact
     """
     if not isinstance(A, SparseMatrix):
         raise TypeError(f"factorize: A must be a SparseMatrix, not {type(A).__name__}")
-    real = _real_form(A)
-    return Factor(A, real, torch.ops.gossamer.factorize.default(real.pattern.analysis(), real.values, kind, engine))
+    return Factor(A, kind, engine)
 
 
 def solve(A: SparseMatrix, b: Tensor, kind: str = "auto", engine: str = "auto") -> Tensor:

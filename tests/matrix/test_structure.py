@@ -208,3 +208,38 @@ def test_what_is_kept_in_inference_mode_can_be_trained_on() -> None:
 def test_rows_can_be_iterated() -> None:
     A = gs.poisson(3)
     assert torch.equal(gs.vstack(list(A)).to_dense(), A.to_dense())
+
+
+INDICES = [
+    ([[0], [1]], [0, 1]),
+    ([[0], [3]], [[2], [1]]),
+    ([0, 3, 1], [[0], [2]]),
+    ([[0, 1], [3, 3]], [[0, 1], [2, -1]]),
+    ([[0, 1], [2, 3]], [1]),
+    ([2], [[0, 1, 1]]),
+    ([-1, 2], [0, 1]),
+    ([1], [0, 1, 2]),
+]
+
+
+@pytest.mark.parametrize(("rows", "cols"), INDICES, ids=str)
+@pytest.mark.parametrize("as_array", [list, np.array, torch.tensor], ids=["list", "numpy", "torch"])
+def test_two_index_arrays_broadcast_as_in_numpy(rows: Any, cols: Any, as_array: Any) -> None:
+    A = gs.random(4, 4, 0.6, dtype=torch.float64, generator=torch.Generator().manual_seed(2)).requires_grad_()
+    got = A[as_array(rows), as_array(cols)]
+    dense = A.to_dense()
+    want = dense[torch.tensor(rows), torch.tensor(cols)]
+    assert isinstance(got, gs.SparseMatrix) == (want.dim() == 2)
+    torch.testing.assert_close(got.to_dense() if isinstance(got, gs.SparseMatrix) else got, want)
+    weights = torch.arange(want.numel(), dtype=torch.float64).reshape(want.shape)
+    ours = torch.autograd.grad(((got.to_dense() if want.dim() == 2 else got) * weights).sum(), A.values)[0]
+    dense_leaf = A.detach().to_dense().requires_grad_()
+    (dense_leaf[torch.tensor(rows), torch.tensor(cols)] * weights).sum().backward()
+    assert dense_leaf.grad is not None
+    torch.testing.assert_close(ours, dense_leaf.grad[A.pattern.row_indices, A.indices.long()])
+
+
+@pytest.mark.parametrize("key", [([0, 1], [0, 1, 2]), ([[0], [1]], slice(None)), (1, [[0, 1]])], ids=str)
+def test_indices_that_do_not_fit_together(key: Any) -> None:
+    with pytest.raises(IndexError, match=r"^index: "):
+        gs.poisson(4)[key]

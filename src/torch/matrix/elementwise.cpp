@@ -6,16 +6,15 @@
 #include <gossamer/products.h>
 #include <gossamer/reduce.h>
 #include "core/csr.h"
+#include "core/op.h"
 
 namespace gossamer {
 namespace {
 
-// The gradient of one number is a sum over all entries: ops::scale makes it in an order that threads do not change.
-Tensor times(const char* op, const SparseMatrix& A, const Tensor& s) {
-  const bool one_a_head = A.values().dim() == 2 && s.dim() == 1 && s.size(0) == A.values().size(1);
+void check_factor(const char* op, const Tensor& values, const Tensor& s) {
+  const bool one_a_head = values.dim() == 2 && s.dim() == 1 && s.sym_size(0) == values.sym_size(1);
   TORCH_CHECK_VALUE(s.dim() == 0 || one_a_head, op, ": wants a number or a tensor of shape () or (H,), not ",
                     shape_text(s));
-  return s.dim() == 0 && A.values().is_floating_point() ? ops::scale(A.values(), s.to(A.dtype())) : A.values() * s;
 }
 
 SparseMatrix scaled(const SparseMatrix& A, const Tensor& d, bool cols) {
@@ -26,12 +25,32 @@ SparseMatrix scaled(const SparseMatrix& A, const Tensor& d, bool cols) {
 
 }  // namespace
 
+// Types are promoted as torch does: a 0-dim tensor changes the kind of a type, never its width. The gradient of one
+// number is a sum over all entries: ops::scale makes it in an order that threads do not change.
+Tensor ops::times(const Tensor& values, const Tensor& s) {
+  check_factor("mul", values, s);
+  const auto type = at::result_type(values, s);
+  return s.dim() == 0 && at::isFloatingType(type) ? scale(values.to(type), s.to(type)) : values * s;
+}
+
+Tensor ops::divide(const Tensor& values, const Tensor& s) {
+  check_factor("div", values, s);
+  const auto promoted = at::result_type(values, s);
+  const bool integers = at::isIntegralType(promoted, /*includeBool=*/true);
+  const auto type = integers ? at::typeMetaToScalarType(at::get_default_dtype()) : promoted;
+  return times(values.to(type), s.to(type).reciprocal());
+}
+
+static const Composites composites = Composites()
+                                         .def("times(Tensor values, Tensor s) -> Tensor", ops::times)
+                                         .def("divide(Tensor values, Tensor s) -> Tensor", ops::divide);
+
 SparseMatrix operator-(const SparseMatrix& A) {
   return A.with_values(-A.values());
 }
 
 SparseMatrix operator*(const SparseMatrix& A, const Tensor& s) {
-  return A.with_values(times("mul", A, s));
+  return A.with_values(ops::times(A.values(), s));
 }
 
 SparseMatrix operator*(const Tensor& s, const SparseMatrix& A) {
@@ -47,7 +66,7 @@ SparseMatrix operator*(double s, const SparseMatrix& A) {
 }
 
 SparseMatrix operator/(const SparseMatrix& A, const Tensor& s) {
-  return A.with_values(times("div", A, s.reciprocal()));
+  return A.with_values(ops::divide(A.values(), s));
 }
 
 SparseMatrix operator/(const SparseMatrix& A, double s) {

@@ -20,6 +20,7 @@ struct Pattern::State {
   Shape shape;
   std::atomic<Entries> entries;
   std::once_flag transposed;
+  std::atomic<bool> has_transpose = false;
   Tensor indptr_t, indices_t, perm_t;
   std::weak_ptr<State> transpose_of;
 
@@ -35,6 +36,7 @@ struct Pattern::State {
     std::call_once(transposed, [this] {
       const std::array<c10::SymInt, 2> size = {shape[0], shape[1]};
       std::tie(indptr_t, indices_t, perm_t) = ops::transpose(indptr, indices, size);
+      has_transpose = true;
     });
   }
 };
@@ -55,6 +57,7 @@ Pattern Pattern::adopt(at::TensorList tensors, Shape shape, Entries entries) {
     std::call_once(pattern.state_->transposed, [&] {
       pattern.state_->indptr_t = tensors[2], pattern.state_->indices_t = tensors[3],
       pattern.state_->perm_t = tensors[4];
+      pattern.state_->has_transpose = true;
     });
   return pattern;
 }
@@ -158,7 +161,7 @@ bool Pattern::equals(const Pattern& other) const {
 
 std::vector<Tensor> Pattern::tensors(bool with_transpose) const {
   if (with_transpose) state_->transpose();
-  if (!state_->perm_t.defined()) return {state_->indptr, state_->indices};
+  if (!state_->has_transpose) return {state_->indptr, state_->indices};
   return {state_->indptr, state_->indices, state_->indptr_t, state_->indices_t, state_->perm_t};
 }
 

@@ -84,6 +84,16 @@ Tensor frobenius(const Tensor& values) {
   return at::where(zero, squares, at::where(zero, at::ones_like(squares), squares).sqrt());
 }
 
+// Sums of integers, in int64 as torch has them: exact in any order.
+Tensor integer_sum(const PatternTensors& A, const Tensor& values, std::optional<int64_t> along) {
+  const Tensor numbers = values.to(at::kLong);
+  if (!along) return numbers.sum(0);
+  auto size = values.sym_sizes().vec();
+  size[0] = *along == 0 ? A.cols : A.rows;
+  const Tensor place = *along == 0 ? A.indices : ops::row_indices(A.indptr, A.indices);
+  return at::zeros_symint(size, numbers.options()).index_add(0, place, numbers);
+}
+
 Tensor row_amax(const Tensor& indptr, const Tensor& values, const SymInt& cols) {
   const Tensor at = ops::row_argmax(indptr, values.detach(), cols);
   auto one = values.sym_sizes().vec();
@@ -126,7 +136,14 @@ Tensor ops::scale_axis(TensorList pattern, const Tensor& values, const Tensor& d
 
 Tensor ops::sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim) {
   const WithoutAutocast precise;
-  check_values("sum", values, unpack("sum", pattern, shape, /*t=*/false));
+  const PatternTensors A = unpack("sum", pattern, shape, /*t=*/false);
+  if (at::isIntegralType(values.scalar_type(), /*includeBool=*/true)) {
+    TORCH_CHECK_VALUE(values.dim() >= 1 && values.sym_size(0) == A.nnz() && values.device() == A.indptr.device(),
+                      "sum: values ", shape_text(values), " on ", values.device(), " do not fit the pattern of ",
+                      A.nnz(), " entries on ", A.indptr.device());
+    return integer_sum(A, values, dim ? std::optional(axis("sum", *dim)) : std::nullopt);
+  }
+  check_values("sum", values, A);
   if (!dim) return total(row_sum(pattern, values, shape));
   const int64_t along = axis("sum", *dim);
   auto size = values.sym_sizes().vec();

@@ -37,6 +37,11 @@ Tensor complex_heads(const Tensor& whole, const Tensor& like) {
   return at::view_as_complex(whole.view_symint(size));
 }
 
+// By torch's own ops: on a device, and for integers, which the kernels are not compiled for.
+bool by_torch(const Tensor& values) {
+  return values.is_cuda() || at::isIntegralType(values.scalar_type(), /*includeBool=*/true);
+}
+
 // A map into n entries of a whole. It ascends, so on the host its ends tell that it stays inside.
 void check_map(const char* op, const Tensor& at, const Tensor& values, const SymInt& n) {
   check_integers(op, "a map", at);
@@ -58,7 +63,7 @@ Tensor pick_forward(const Tensor& whole, const Tensor& at) {
   TORCH_CHECK_VALUE(whole.dim() >= 1 && whole.dim() <= 2, "pick: values must be (nnz,) or (nnz, H), not ",
                     shape_text(whole));
   check_map("pick", at, whole, whole.sym_size(0));
-  if (whole.is_cuda()) return whole.index_select(0, at);
+  if (by_torch(whole)) return whole.index_select(0, at);
   if (whole.is_complex()) return complex_heads(pick_forward(real_heads(whole), at), whole);
   const Tensor part = at::empty_symint(with_entries(whole, at.sym_size(0)), whole.options());
   launch("pick", whole, at, [&]<class T, class I>(auto exec) {
@@ -73,7 +78,7 @@ Tensor pick_forward(const Tensor& whole, const Tensor& at) {
 Tensor place_forward(const Tensor& part, const Tensor& at, SymInt n) {
   check_part("place", part, at, n);
   if (part.is_complex()) return complex_heads(place_forward(real_heads(part), at, std::move(n)), part);
-  if (part.is_cuda())
+  if (by_torch(part))
     return at::zeros_symint(with_entries(part, std::move(n)), part.options()).index_copy(0, at.to(at::kLong), part);
   const Tensor whole = at::empty_symint(with_entries(part, std::move(n)), part.options());
   launch("place", part, at, [&]<class T, class I>(auto exec) {
@@ -96,7 +101,7 @@ Tensor sum_forward(const Tensor& a, const Tensor& at_a, const Tensor& b, const T
   TORCH_CHECK_VALUE(a.dim() == b.dim() && (a.dim() == 1 || a.sym_size(1) == b.sym_size(1)), "place_sum: a ",
                     shape_text(a), " and b ", shape_text(b), " have different heads");
   if (a.is_complex()) return complex_heads(sum_forward(real_heads(a), at_a, real_heads(b), at_b, std::move(n)), a);
-  if (a.is_cuda()) return place_forward(a, at_a, n).add_(place_forward(b, at_b, n));
+  if (by_torch(a)) return place_forward(a, at_a, n).add_(place_forward(b, at_b, n));
   const Tensor whole = at::empty_symint(with_entries(a, std::move(n)), a.options());
   launch("place_sum", a, at_a, [&]<class T, class I>(auto exec) {
     if constexpr (Host<decltype(exec)>) {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Handles: how objects travel through ops, which take and return tensors alone. A handle is an int64 tensor of numbers
 // under which a registry keeps objects until the storage of the tensor is freed. Numbers are never used twice, so a
-// number whose object is gone is an error and never a wild pointer.
+// number whose object is gone is an error and never a wild pointer. Each process counts from a random 62-bit number of
+// its own, so a handle that was saved, sent or forked names nothing elsewhere, rather than somebody else's object.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +29,11 @@ class Registry {
   }
   at::Tensor keep(Objects<T> objects, at::IntArrayRef size) {
     const std::lock_guard lock(mutex_);
+    if (process_ != getpid()) {
+      std::random_device bits;
+      next_ = static_cast<int64_t>(bits() & 0x3fffffff) << 32 | bits();
+      process_ = getpid();
+    }
     auto* numbers = new std::vector<int64_t>(std::max<size_t>(objects.size(), 1));
     for (size_t k = 0; k < objects.size(); ++k) objects_[(*numbers)[k] = next_++] = std::move(objects[k]);
     return at::from_blob(
@@ -34,7 +42,9 @@ class Registry {
   std::shared_ptr<const T> at(int64_t number) {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(number);
-    TORCH_CHECK(found != objects_.end(), "factor_solve: this factor is gone; keep the tensor that factorize returned");
+    TORCH_CHECK(
+        found != objects_.end(),
+        "factor_solve: this factor is gone, or another process made it; keep the tensor that factorize returned");
     return found->second;
   }
 
@@ -51,7 +61,8 @@ class Registry {
   }
   std::mutex mutex_;
   std::unordered_map<int64_t, std::shared_ptr<const T>> objects_;
-  int64_t next_ = 1;
+  int64_t next_ = 0;
+  pid_t process_ = 0;
 };
 
 // A handle of shape `size` for as many objects.
