@@ -44,6 +44,55 @@ def _axis_index(index: Tensor, size: int, columns: bool) -> Tensor:
     return _some(host) if index.dtype is torch.bool else host.new_empty(index.shape)
 
 
+def _spgemm_pattern(
+    A: Sequence[Tensor], shape_A: Sequence[int], B: Sequence[Tensor], shape_B: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(A[0]), _some(A[1])
+
+
+def _merge(
+    A: Sequence[Tensor], B: Sequence[Tensor], shape: Sequence[int], intersect: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    entries = _some(A[1])
+    at_A, at_B = (entries, entries) if intersect else (A[1], B[1])
+    return torch.empty_like(A[0]), entries, torch.empty_like(at_A), torch.empty_like(at_B)
+
+
+def _narrow(*sizes: int) -> torch.dtype:
+    """int32 where it holds these sizes, as ops choose it; a number of entries that is not known is not asked."""
+    return torch.int32 if all(size < torch.iinfo(torch.int32).max for size in sizes) else torch.int64
+
+
+def _coo(rows: Tensor, cols: Tensor, shape: Sequence[int]) -> Gathered:
+    dtype = _narrow(*shape)
+    slot = rows.new_empty(rows.shape, dtype=torch.int64)
+    return rows.new_empty((shape[0] + 1,), dtype=dtype), _some(rows, dtype), slot
+
+
+def _graph(edge_index: Tensor, shape: Sequence[int]) -> Gathered:
+    dtype, edges = _narrow(*shape), edge_index.shape[1]
+    indptr = edge_index.new_empty((shape[0] + 1,), dtype=dtype)
+    return indptr, indptr.new_empty((edges,)), indptr.new_empty((edges,), dtype=torch.int64)
+
+
+def _edges(edge_index: Tensor, shape: Sequence[int], self_loops: int) -> Gathered:
+    if self_loops == 0:
+        return _graph(edge_index, shape)
+    indptr = edge_index.new_empty((shape[0] + 1,), dtype=_narrow(*shape))
+    indices = _some(indptr)
+    return indptr, indices, torch.empty_like(indices, dtype=torch.int64)
+
+
+def _check_pattern(indptr: Tensor, indices: Tensor, shape: Sequence[int], simple: bool = True) -> None:
+    return None
+
+
+torch.library.register_fake("gossamer::check_pattern", _check_pattern)
+torch.library.register_fake("gossamer::coo", _coo)
+torch.library.register_fake("gossamer::edges", _edges)
+torch.library.register_fake("gossamer::graph", _graph)
+torch.library.register_fake("gossamer::merge", _merge)
+torch.library.register_fake("gossamer::spgemm_pattern", _spgemm_pattern)
 torch.library.register_fake("gossamer::axis_index", _axis_index)
 torch.library.register_fake("gossamer::band", _band)
 torch.library.register_fake("gossamer::entries", _entries)

@@ -135,7 +135,8 @@ class Pattern:
 
         def derive() -> tuple[Pattern | None, Tensor, Tensor]:
             indptr, indices, at_P, at_Q = torch.ops.gossamer.merge(P.tensors(), Q.tensors(), P.shape, intersect)
-            same = len(indices) == P.nnz  # the result is P; kept as None, for what holds itself is never freed
+            # The result is P: kept as None, for what holds itself is never freed. A tracer does not know sizes.
+            same = not torch.compiler.is_compiling() and len(indices) == P.nnz
             return None if same else Pattern(indptr, indices, P.shape, check=False), at_P, at_Q
 
         pattern, at_P, at_Q = P.keep("intersection" if intersect else "union", derive, Q)
@@ -183,6 +184,8 @@ class Pattern:
             return self._kept[key]
         pair = (key, other._number)
         if pair not in self._kept:
+            if torch.compiler.is_compiling():  # a tracer knows no weak references
+                return make()
             me = weakref.ref(self)
             self._kept[pair] = weakref.ref(other, lambda _: _forget(me(), pair)), make()
         return self._kept[pair][1]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from gossamer import _compile as _compile  # torch.compile learns our operators
 from gossamer._elementwise import Elementwise
 from gossamer._pattern import Pattern, Shape, short
 from gossamer._products import spgemm, spmm
@@ -212,25 +213,14 @@ class SparseMatrix(Elementwise, Reductions, Structure):
             return A.__mul__(s)
         if func is Tensor.__rtruediv__ and not kwargs:  # A / s inside torch.compile
             return args[1].__truediv__(args[0])
+        if func is Tensor.__rmatmul__ and not kwargs:  # A @ X inside torch.compile: see _compile.py
+            return args[1].__matmul__(args[0])
         if func not in (torch.matmul, Tensor.matmul, Tensor.__matmul__) or kwargs:
             return NotImplemented
         left, right = args
         if isinstance(left, SparseMatrix) and isinstance(right, SparseMatrix):
             return spgemm(left, right)
-        if func is not torch.matmul and torch.compiler.is_compiling():
-            left, right = _as_written(left, right)
         return spmm(left, right) if isinstance(left, SparseMatrix) else right.__rmatmul__(left)
-
-
-def _as_written(X: Tensor, A: SparseMatrix) -> tuple[Any, Any]:
-    """The operands of an ``@`` that torch.compile traced: torch 2.13 hands A @ X over as (X, A), like X @ A."""
-    A_X, X_A = A.shape[1] == X.shape[0], A.shape[0] == X.shape[-1]
-    if A_X and X_A:
-        raise TypeError(
-            f"inside torch.compile, A @ X and X @ A cannot be told apart for A {A.shape} and X {tuple(X.shape)}: "
-            "write gs.spmm(A, X) or torch.matmul(X, A)"
-        )
-    return (A, X) if A_X else (X, A)
 
 
 # torch.func and friends see a matrix as its values: torch.func.grad(f)(A) is a SparseMatrix.

@@ -207,3 +207,24 @@ def test_a_lying_header_allocates_nothing(tmp_path: Path) -> None:
             assert A.indices.dtype is torch.int64
             assert A.shape == (5, 10**12)
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**16  # KB
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float16], ids=str)
+def test_numbers_that_do_not_fit_a_type_are_refused(tmp_path: Path, dtype: torch.dtype) -> None:
+    path = text_file(tmp_path, "%%MatrixMarket matrix coordinate integer general\n1 2 2\n1 1 7\n1 2 70000\n")
+    with pytest.raises(ValueError, match="has numbers that do not fit"):
+        gs.read_mtx(path, dtype=dtype)
+    assert gs.read_mtx(path, dtype=torch.int32).values.tolist() == [7, 70000]
+
+
+@pytest.mark.parametrize("numbers", ["nan", "inf", "-inf"])
+def test_what_is_not_finite_fits_every_float(tmp_path: Path, numbers: str) -> None:
+    path = text_file(tmp_path, f"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 {numbers}\n")
+    assert str(gs.read_mtx(path, dtype=torch.float16).values.item()) == numbers
+
+
+def test_a_path_with_a_nul_is_refused(tmp_path: Path) -> None:
+    for call in (gs.read_mtx, lambda path: gs.write_mtx(path, gs.eye(2))):
+        with pytest.raises(ValueError, match="the path has a NUL in it"):
+            call(f"{tmp_path}/a.mtx\0b")
+    assert list(tmp_path.iterdir()) == []

@@ -209,18 +209,6 @@ def test_torch_func_differentiates_a_matrix() -> None:
     assert torch.equal(G.values, (2 * (A @ x))[A.pattern.row_indices])
 
 
-def test_matmul_operator_inside_compile_never_guesses() -> None:
-    torch._dynamo.reset()
-    A, X = Make().matrix(6, 4), torch.ones(4, 3, dtype=torch.float64)
-    product = torch.compile(lambda A, X: A @ X, fullgraph=True, backend="aot_eager")
-    assert torch.equal(product(A, X), A @ X)
-    left = torch.compile(lambda A, X: torch.matmul(X, A), fullgraph=True, backend="aot_eager")
-    square = Make().matrix(4, 4)
-    assert torch.equal(left(square, X.T), X.T @ square)
-    with pytest.raises(Exception, match=r"write gs.spmm\(A, X\) or torch.matmul\(X, A\)"):
-        product(square, torch.ones(4, 4, dtype=torch.float64))
-
-
 def test_show_config(capsys: pytest.CaptureFixture[str]) -> None:
     gs.show_config()
     lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())

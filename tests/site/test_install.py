@@ -57,3 +57,14 @@ def test_pip_install(tmp_path: Path) -> None:
         program, env={**os.environ, "PYTHONPATH": str(place)}, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
+
+
+def test_fast_math_is_refused(tmp_path: Path) -> None:
+    """It would break exp and the rules of NaN in kernels that a program compiles itself."""
+    program = tmp_path / "program.cpp"
+    program.write_text("#include <gossamer/kernels/softmax.h>\n")
+    command = [os.environ.get("CXX", "c++"), "-std=c++20", f"-I{ROOT / 'include'}", "-fsyntax-only", str(program)]
+    subprocess.run(command, check=True)
+    refused = subprocess.run([*command, "-ffast-math"], capture_output=True, text=True, check=False)
+    assert refused.returncode != 0
+    assert "compile without -ffast-math" in refused.stderr

@@ -275,3 +275,24 @@ def test_fake_handles_live_on_the_host() -> None:
         b = torch.empty(3, 2, dtype=f64, device="cuda")
         assert torch.ops.gossamer.factor_solve(handle, pattern, values, b, A.shape).device.type == "cuda"
         assert torch.ops.gossamer.factor_logdet(handle, pattern, values, A.shape).device.type == "cuda"
+
+
+@pytest.mark.parametrize(("axis", "kind"), [("rows", "auto"), ("rows", "lu"), ("cols", "lu"), ("both", "auto")])
+def test_badly_scaled_is_not_singular(axis: str, kind: str) -> None:
+    """diag(d) A, A diag(d), and diag(d) A diag(d) if A is symmetric, are as well solved as A."""
+    d = torch.logspace(-20, 20, 6, dtype=torch.float64)
+    A, b = gs.poisson(6, dtype=torch.float64), torch.arange(1.0, 7.0, dtype=torch.float64)
+    want = torch.linalg.solve(A.to_dense(), b)
+    scaled = A.scale_rows(d) if axis == "rows" else A.scale_cols(d)
+    scaled = scaled.scale_rows(d) if axis == "both" else scaled
+    x = gs.linalg.solve(scaled, b if axis == "cols" else d * b, kind=kind, engine="eigen")
+    torch.testing.assert_close(x if axis == "rows" else d * x, want, rtol=1e-13, atol=0)
+
+
+def test_values_changed_after_factoring_are_named() -> None:
+    A = gs.poisson(6)
+    factor = gs.linalg.factorize(A)
+    A.values.mul_(3)
+    with pytest.raises(gs.linalg.SingularMatrixError, match="values were changed after they were factored"):
+        factor.solve(torch.ones(6))
+    torch.testing.assert_close(gs.linalg.solve(A, A @ torch.ones(6)), torch.ones(6))

@@ -5,6 +5,9 @@
 //   indptr has rows + 1 entries, starts at 0, never decreases and ends at nnz;
 //   the columns of a row are indices[indptr[i]] … indices[indptr[i + 1] - 1]: in range, strictly ascending.
 #pragma once
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "Gossamer's kernels count on IEEE arithmetic (NaN, infinity, the order of sums): compile without -ffast-math"
+#endif
 #include <cstdint>
 #include <string>
 

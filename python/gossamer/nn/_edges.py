@@ -62,15 +62,29 @@ def edges_of(layer: str, adjacency: Adjacency, shape: Shape, loops: SelfLoops) -
     if not isinstance(adjacency, Tensor):
         wanted = "a tensor (2, E), a Pattern or a SparseMatrix"
         raise TypeError(f"{layer}: edge_index must be {wanted}, not {type(adjacency).__name__}")
-    if adjacency.is_inference():  # whether it was written to since cannot be told
+    state = _state(adjacency)
+    if state is None:
         return _make(adjacency, shape, loops)
     kept: dict[tuple[int, Shape, SelfLoops], Edges] = _KEPT.setdefault(adjacency, {})
-    key = adjacency._version, shape, loops
+    key = state, shape, loops
     if key not in kept:
         for old in [k for k in kept if k[0] != key[0]]:
             del kept[old]
         kept[key] = _make(adjacency, shape, loops)
     return kept[key]
+
+
+def _state(edge_index: Tensor) -> int | None:
+    """What tells that an edge_index was written to; None if that cannot be told.
+
+    On the host NumPy and ``.data`` can do so without torch's counter of versions, so its numbers are looked at, which
+    takes about a hundredth of a layer's time; on a device it is that counter.
+    """
+    if torch.compiler.is_compiling():
+        return None
+    if edge_index.device.type == "cpu" and not edge_index.is_floating_point():
+        return _ops.checksum(edge_index)
+    return None if edge_index.is_inference() else edge_index._version
 
 
 def _make(edge_index: Tensor, shape: Shape, loops: SelfLoops) -> Edges:

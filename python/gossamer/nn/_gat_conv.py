@@ -81,6 +81,9 @@ class GATConv(AttentionConv):
             alpha_dst = alpha_src.new_zeros(n_dst, self.heads)
             if targets is not None:
                 alpha_dst = scores(self.by_heads(lin_dst(targets)), self.att_dst)[:, 0]
+        given_sizes = (x_src.shape[0], alpha_dst.shape[0])
+        if size is not None and tuple(size) != given_sizes:
+            raise ValueError(f"GATConv: size is {tuple(size)} but there are {given_sizes} (sources, targets)")
         edges = self.edges(edge_index, (alpha_dst.shape[0], x_src.shape[0]))
         x_edge = self.edge_features(edge_index, edge_attr, edges)
         alpha_edge = None if x_edge is None or self.att_edge is None else scores(x_edge, self.att_edge)[:, 0]

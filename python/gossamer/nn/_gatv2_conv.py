@@ -62,6 +62,8 @@ class GATv2Conv(AttentionConv):
         return_attention_weights: bool | None = None,
     ) -> Result:
         """(n_dst, heads * out) or (n_dst, out); with ``return_attention_weights`` also (edge_index, weights)."""
+        if edge_attr is not None and self.edge_dim is None:
+            raise ValueError("GATv2Conv: edge_attr is given, but the layer has no edge_dim")
         sources, targets = x if isinstance(x, tuple) else (x, x)
         x_src = self.by_heads(self.lin_l(sources))
         x_dst = x_src if targets is sources and self.share_weights else self.by_heads(self.lin_r(targets))

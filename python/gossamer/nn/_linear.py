@@ -39,6 +39,8 @@ class Linear(torch.nn.Module):
 
     def forward(self, x: Features) -> Tensor:
         if not isinstance(x, SparseMatrix):
+            if x.dim() != 2 or x.shape[1] != self.in_channels:
+                raise ValueError(f"Linear: x must be (nodes, {self.in_channels}), not shape {tuple(x.shape)}")
             return torch.nn.functional.linear(x, self.weight, self.bias)
         product = spmm(x, self.weight.t())
         return product if self.bias is None else product + self.bias

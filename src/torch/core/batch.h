@@ -6,6 +6,7 @@
 #include <ATen/ops/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <optional>
 #include <vector>
 
 namespace gossamer {
@@ -13,7 +14,8 @@ namespace gossamer {
 using at::Tensor;
 using at::TensorList;
 
-// The innermost batch among the inputs of an op. While it lives, ops see the tensors below that batch.
+// The innermost batch among the inputs of an op. While it lives, ops see the tensors below that batch. It is one of
+// torch.func.vmap, or of the older vmap that torch.autograd still uses for is_grads_batched and jacobian(vectorize).
 class Batch {
  public:
   Batch(const char* op, TensorList pattern, TensorList inputs);
@@ -27,8 +29,9 @@ class Batch {
 
  private:
   int64_t level_ = -1;
+  bool older_ = false;
   c10::SymInt size_ = 0;
-  c10::impl::ExcludeDispatchKeyGuard below_{c10::DispatchKey::FuncTorchBatched};
+  std::optional<c10::impl::ExcludeDispatchKeyGuard> below_;
 };
 
 // t with dimension `dim` split into `sizes`; no sizes: the dimension, of size 1, is dropped.

@@ -84,7 +84,10 @@ class Op<R(A...)> {
         const at::AutoDispatchBelowADInplaceOrView below_autograd;
         return handle_.call(arguments...);
       });
-    if (op.batched) add(DispatchKey::FuncTorchBatched, op.batched);
+    if (op.batched) {
+      add(DispatchKey::FuncTorchBatched, op.batched);
+      add(DispatchKey::Batched, op.batched);  // the older vmap: see Batch
+    }
     if (op.autocast) {
       add(DispatchKey::AutocastCPU, in_low_precision(c10::DeviceType::CPU));
       add(DispatchKey::AutocastCUDA, in_low_precision(c10::DeviceType::CUDA));
@@ -131,8 +134,8 @@ class Composites {
   template <class F>
   Composites&& def(const std::string& schema, F function) && {
     library_.def(schema.c_str(), function);
-    library_.impl(schema.substr(0, schema.find('(')).c_str(),
-                  torch::dispatch(c10::DispatchKey::FuncTorchBatched, torch::CppFunction(function)));
+    for (const auto key : {c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::Batched})
+      library_.impl(schema.substr(0, schema.find('(')).c_str(), torch::dispatch(key, torch::CppFunction(function)));
     return std::move(*this);
   }
 

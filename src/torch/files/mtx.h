@@ -32,4 +32,10 @@ inline void check_system(const char* op, const std::string& path, int64_t error)
   TORCH_CHECK(error == 0, op, ": ", path, ": ", std::generic_category().message(static_cast<int>(error)));
 }
 
+// A path as the system takes it, which would end it at a NUL and open another file.
+inline std::string file_name(const char* op, c10::string_view path) {
+  TORCH_CHECK_VALUE(path.find('\0') == c10::string_view::npos, op, ": the path has a NUL in it");
+  return std::string(path);
+}
+
 }  // namespace gossamer

@@ -32,7 +32,7 @@ const char* type_code(const std::string& name, at::ScalarType type) {
 }
 
 int64_t write(c10::string_view path_, at::ArrayRef<std::string> names, TensorList tensors) {
-  const std::string path(path_);
+  const std::string path = file_name("write_npz", path_);
   TORCH_CHECK_VALUE(path.ends_with(".npz"), "write_npz: the name must end in .npz, not ", path);
   TORCH_CHECK_VALUE(names.size() == tensors.size(), "write_npz: ", names.size(), " names for ", tensors.size(),
                     " arrays");

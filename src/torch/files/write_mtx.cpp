@@ -118,7 +118,7 @@ Write writer(TensorList tensors, at::IntArrayRef shape, const std::string& comme
 
 int64_t write(c10::string_view path_, TensorList tensors, at::IntArrayRef shape, c10::string_view comment,
               c10::string_view symmetry) {
-  const std::string path(path_);
+  const std::string path = file_name("write_mtx", path_);
   const auto write_body = writer(tensors, shape, std::string(comment), std::string(symmetry));
   try {
     AtomicFile file(path);

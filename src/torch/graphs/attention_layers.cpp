@@ -107,6 +107,7 @@ void GATv2ConvImpl::reset_parameters() {
 
 GATv2ConvImpl::Inputs GATv2ConvImpl::inputs(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                                             const std::optional<Tensor>& edge_attr) {
+  TORCH_CHECK_VALUE(options.edge_dim || !edge_attr, "GATv2Conv: edge_attr is given, but the layer has no edge_dim");
   const Tensor x_src = by_heads(lin_l->forward(x.first));
   const bool shared = options.share_weights && same(x.first, x.second);
   const Tensor x_dst = shared ? x_src : by_heads(lin_r->forward(x.second));

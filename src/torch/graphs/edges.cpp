@@ -4,7 +4,10 @@
 #include <gossamer/edges.h>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gossamer/kernels/coo.h>
+
+#include <atomic>
 
 #include <gossamer/reduce.h>
 #include "core/csr.h"
@@ -47,17 +50,12 @@ const Op<decltype(ops::graph)> graph_op{{
     .meta = false,
 }};
 
-}  // namespace
-
-std::tuple<Tensor, Tensor, Tensor> ops::graph(const Tensor& edge_index, at::IntArrayRef shape) {
-  return graph_op(edge_index, shape);
-}
-
-std::tuple<Tensor, Tensor, Tensor> ops::edges(const Tensor& edge_index, at::IntArrayRef shape, int64_t self_loops) {
+std::tuple<Tensor, Tensor, Tensor> with_self_loops(const Tensor& edge_index, at::IntArrayRef shape,
+                                                   int64_t self_loops) {
   const KeptResults kept;
   check_edge_index("edges", edge_index);
   TORCH_CHECK_VALUE(shape.size() == 2, "edges: shape must be (destinations, sources), not ", shape.size(), " numbers");
-  if (self_loops == static_cast<int64_t>(SelfLoops::none)) return graph(edge_index, shape);
+  if (self_loops == static_cast<int64_t>(SelfLoops::none)) return ops::graph(edge_index, shape);
   const int64_t given = edge_index.size(1), n = std::min(shape[0], shape[1]);
   const auto integers = at::TensorOptions().dtype(at::kLong).device(edge_index.device());
   const Tensor all = edge_index.to(at::kLong), numbers = at::arange(given, integers), nodes = at::arange(n, integers);
@@ -69,8 +67,24 @@ std::tuple<Tensor, Tensor, Tensor> ops::edges(const Tensor& edge_index, at::IntA
     loops = at::where(last.ge(0), last, loops);
   }
   const Tensor with_loops = at::cat({all.index_select(1, others), at::stack({nodes, nodes})}, 1);
-  const auto [indptr, indices, order] = graph(with_loops, shape);
+  const auto [indptr, indices, order] = ops::graph(with_loops, shape);
   return {indptr, indices, at::cat({others, loops}).index_select(0, order)};
+}
+
+const Op<decltype(ops::edges)> edges_op{{
+    .schema = "edges(Tensor edge_index, int[] shape, int self_loops) -> (Tensor indptr, Tensor indices, Tensor edge)",
+    .forward = with_self_loops,
+    .meta = false,
+}};
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> ops::graph(const Tensor& edge_index, at::IntArrayRef shape) {
+  return graph_op(edge_index, shape);
+}
+
+std::tuple<Tensor, Tensor, Tensor> ops::edges(const Tensor& edge_index, at::IntArrayRef shape, int64_t self_loops) {
+  return edges_op(edge_index, shape, self_loops);
 }
 
 Tensor ops::loop_features(const Tensor& edge_index, const Tensor& edge_attr, int64_t n, const std::string& reduce) {
@@ -81,26 +95,44 @@ Tensor ops::loop_features(const Tensor& edge_index, const Tensor& edge_attr, int
   TORCH_CHECK_VALUE(known == "sum" || known == "mean" || known == "prod" || known == "amin" || known == "amax",
                     "loop_features: fill_value must be a number, a tensor, 'add', 'mean', 'mul', 'min' or 'max', not '",
                     reduce, "'");
-  const Tensor others = edge_index.select(0, 0).ne(edge_index.select(0, 1)).nonzero().squeeze(1);
-  const Tensor features = edge_attr.index_select(0, others);
-  Tensor to = edge_index.select(0, 1).index_select(0, others).to(at::kLong);
+  // Loops that are there already go to a row of their own, n, which is dropped.
+  const Tensor target = edge_index.select(0, 1), is_loop = edge_index.select(0, 0).eq(target);
+  Tensor to = target.to(at::kLong).masked_fill(is_loop, n);
   for (int64_t k = 1; k < edge_attr.dim(); ++k) to = to.unsqueeze(-1);
-  auto size = edge_attr.sizes().vec();
-  size[0] = n;
-  return at::zeros(size, edge_attr.options())
-      .scatter_reduce(0, to.expand_as(features), features, known, /*include_self=*/false);
+  auto size = edge_attr.sym_sizes().vec();
+  size[0] = n + 1;
+  return at::zeros_symint(size, edge_attr.options())
+      .scatter_reduce(0, to.expand_as(edge_attr), edge_attr, known, /*include_self=*/false)
+      .narrow(0, 0, n);
 }
 
 Tensor ops::gcn_norm(TensorList pattern, const Tensor& weights, SymIntArrayRef shape) {
-  const Tensor root = row_sum(pattern, weights, shape).pow(-0.5);
-  const Tensor d = root.masked_fill(root.isinf(), 0);
+  const Tensor degree = row_sum(pattern, weights, shape), positive = degree.gt(0);
+  // A node whose weights do not add up to a positive number has no D^-1/2; it counts as 0, with gradient 0.
+  const Tensor d = degree.where(positive, 1).pow(-0.5).where(positive, 0);
   return scale_axis(pattern, scale_axis(pattern, weights, d, shape, /*cols=*/false), d, shape, /*cols=*/true);
+}
+
+int64_t ops::checksum(const Tensor& integers) {
+  const Tensor numbers = integers.to(at::kLong).contiguous();
+  const int64_t* x = numbers.const_data_ptr<int64_t>();
+  // Σ_k mix(x[k], k), modulo 2^64: in any order the same, and another number or another place changes a term.
+  std::atomic<uint64_t> sum = 0;
+  at::parallel_for(0, numbers.numel(), /*grain_size=*/1 << 16, [&](int64_t begin, int64_t end) {
+    constexpr uint64_t a = 0x9e3779b97f4a7c15, b = 0xd6e8feb86659fd93;  // odd, with bits all over
+    uint64_t part = 0;
+    for (int64_t k = begin; k < end; ++k) {
+      const uint64_t z = (static_cast<uint64_t>(x[k]) + static_cast<uint64_t>(k + 1) * a) * b;
+      part += (z ^ (z >> 32)) * a;
+    }
+    sum += part;
+  });
+  return static_cast<int64_t>(sum.load());
 }
 
 static const Composites composites =
     Composites()
-        .def("edges(Tensor edge_index, int[] shape, int self_loops) -> (Tensor indptr, Tensor indices, Tensor edge)",
-             ops::edges)
+        .def("checksum(Tensor integers) -> int", ops::checksum)
         .def("loop_features(Tensor edge_index, Tensor edge_attr, int n, str reduce) -> Tensor", ops::loop_features)
         .def("gcn_norm(Tensor[] pattern, Tensor weights, SymInt[] shape) -> Tensor", ops::gcn_norm);
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tuple>
 
 #include "core/csr.h"
@@ -14,10 +15,20 @@ namespace {
 
 using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
 
-// The edges made of one edge_index, by its version and by what was asked.
+// What tells that an edge_index was written to. On the host NumPy and `.data` can do so without torch's counter of
+// versions, so its numbers are looked at, which takes about a hundredth of a layer's time; on a device it is that
+// counter. Nothing, if that cannot be told.
+std::optional<int64_t> state_of(const Tensor& edge_index) {
+  if (edge_index.is_cpu() && at::isIntegralType(edge_index.scalar_type(), /*includeBool=*/false))
+    return ops::checksum(edge_index);
+  if (edge_index.is_inference()) return std::nullopt;
+  return edge_index._version();
+}
+
+// The edges made of one edge_index, by its state and by what was asked.
 struct KeptEdges {
   WeakTensor edge_index;
-  std::map<std::tuple<uint32_t, Shape, SelfLoops>, Edges> made;
+  std::map<std::tuple<int64_t, Shape, SelfLoops>, Edges> made;
 };
 
 // Every edge_index that lives and was seen. It does not own them: what was made of one that has died is dropped by the
@@ -25,8 +36,8 @@ struct KeptEdges {
 class SeenGraphs {
  public:
   template <class F>
-  Edges edges(const Tensor& edge_index, Shape shape, SelfLoops loops, const F& make) {
-    const auto key = std::make_tuple(edge_index._version(), shape, loops);
+  Edges edges(const Tensor& edge_index, int64_t state, Shape shape, SelfLoops loops, const F& make) {
+    const auto key = std::make_tuple(state, shape, loops);
     if (auto found = find(edge_index, key)) return *found;
     const Edges fresh = make();  // unlocked: two threads that come first both make it, and keep the last
     const std::lock_guard lock(mutex_);
@@ -79,8 +90,8 @@ Edges edges_of(const std::string& layer, const Adjacency& adjacency, Shape shape
                       shape[0], ", ", shape[1], ") (targets, sources)");
     return P.keep<Edges>("edges " + std::to_string(static_cast<int64_t>(loops)), make);
   }
-  if (edge_index.is_inference()) return make();  // whether it was written to since cannot be told
-  return seen_graphs().edges(edge_index, shape, loops, make);
+  const auto state = state_of(edge_index);
+  return state ? seen_graphs().edges(edge_index, *state, shape, loops, make) : make();
 }
 
 std::pair<Tensor, Tensor> as_given(const Edges& edges, const Tensor& weights) {

@@ -48,7 +48,11 @@ void LinearImpl::reset_parameters() {
 }
 
 Tensor LinearImpl::forward(const Features& x) {
-  if (const Tensor* dense = std::get_if<Tensor>(&x)) return torch::linear(*dense, weight, bias);
+  if (const Tensor* dense = std::get_if<Tensor>(&x)) {
+    TORCH_CHECK_VALUE(dense->dim() == 2 && dense->sym_size(1) == weight.size(1), "Linear: x must be (nodes, ",
+                      weight.size(1), "), not shape ", shape_text(*dense));
+    return torch::linear(*dense, weight, bias);
+  }
   const Tensor product = std::get<SparseMatrix>(x).matmul(weight.t());
   return bias.defined() ? product + bias : product;
 }

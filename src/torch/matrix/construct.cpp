@@ -13,14 +13,14 @@ using ops::Parts;
 
 // A[rows[k], cols[k]] += values[k].
 Parts ops::from_coo(const Tensor& rows, const Tensor& cols, const Tensor& values, at::IntArrayRef shape) {
-  TORCH_CHECK_VALUE(values.dim() >= 1 && values.dim() <= 2 && values.size(0) == rows.numel(),
-                    "from_coo: values has shape ", shape_text(values), " but there are ", rows.numel(), " rows");
+  TORCH_CHECK_VALUE(values.dim() >= 1 && values.dim() <= 2 && values.sym_size(0) == rows.sym_numel(),
+                    "from_coo: values has shape ", shape_text(values), " but there are ", rows.sym_numel(), " rows");
   TORCH_CHECK_VALUE(values.device() == rows.device() && values.device() == cols.device(), "from_coo: rows are on ",
                     rows.device(), ", cols on ", cols.device(), ", values on ", values.device());
   const auto [indptr, indices, slot] = coo(rows, cols, shape);
-  auto size = values.sizes().vec();
-  size[0] = indices.numel();
-  return {indptr, indices, at::zeros(size, values.options()).index_add(0, slot, values)};
+  auto size = values.sym_sizes().vec();
+  size[0] = indices.sym_size(0);
+  return {indptr, indices, at::zeros_symint(size, values.options()).index_add(0, slot, values)};
 }
 
 // A[target, source] = value for each column (source, target): row i gathers from what points at i.

@@ -16,6 +16,39 @@ double power_of_two(double size) {
   return std::ldexp(1.0, -exponent);
 }
 
+// What brings a row or a column to size 1. Rows come first and columns take what is left, or the other way round.
+struct Scales {
+  std::vector<double> rows, columns;
+};
+
+Scales scales_of(const SquareColumns& A, bool rows_first) {
+  Scales s{std::vector<double>(A.n, 1.0), std::vector<double>(A.n, 1.0)};
+  const auto set = [&](std::vector<double>& scale, bool of_rows) {
+    std::vector<double> most(A.n, 0.0);
+    for (int j = 0; j < A.n; ++j)
+      for (int q = A.ptr[j]; q < A.ptr[j + 1]; ++q) {
+        double& size = most[of_rows ? A.rows[q] : j];
+        size = std::max(size, std::abs(A.values[q]) * s.rows[A.rows[q]] * s.columns[j]);
+      }
+    for (int k = 0; k < A.n; ++k) scale[k] = power_of_two(most[k]);
+  };
+  set(rows_first ? s.rows : s.columns, rows_first);
+  set(rows_first ? s.columns : s.rows, !rows_first);
+  return s;
+}
+
+// Σ log2² of the scaled entries: how far they are from being of one size.
+double spread(const SquareColumns& A, const Scales& s) {
+  double sum = 0;
+  for (int j = 0; j < A.n; ++j)
+    for (int q = A.ptr[j]; q < A.ptr[j + 1]; ++q) {
+      if (A.values[q] == 0) continue;
+      const double distance = std::ilogb(A.values[q]) + std::ilogb(s.rows[A.rows[q]]) + std::ilogb(s.columns[j]);
+      sum += distance * distance;
+    }
+  return sum;
+}
+
 }  // namespace
 
 FactorKind kind_named(const std::string& name) {
@@ -109,7 +142,9 @@ ScaledFactor::ScaledFactor(const PatternAnalysis& pattern, std::vector<double> v
   if (lost >= 0) throw_singular("factorize", "the pivot of column ", lost, " is ", factor_->pivot(lost));
 }
 
-// R A C in place, and the norms of A.
+// R A C in place, and the norms of A. Of the two orders the one is taken that leaves entries nearer to one size: for
+// diag(r) A or A diag(c) with huge differences in r or c, one of them finds these again, and the other makes a matrix
+// that looks singular.
 void ScaledFactor::scale(const PatternAnalysis& pattern, std::vector<double>& values, bool symmetric) {
   const SquareColumns A = pattern.with_values(values.data());
   const int n = A.n;
@@ -129,14 +164,15 @@ void ScaledFactor::scale(const PatternAnalysis& pattern, std::vector<double>& va
   for (int i = 0; i < n; ++i) {
     norm_ = std::max(norm_, row_sum[i]);
     if (row_size[i] == 0) throw_singular("factorize", "row ", i, " is zero");
-    row_scale_[i] = symmetric ? power_of_two(std::sqrt(row_size[i])) : power_of_two(row_size[i]);
+    row_scale_[i] = column_scale_[i] = power_of_two(std::sqrt(row_size[i]));
   }
-  for (int j = 0; j < n; ++j) {
-    double most = 0;
-    for (int q = A.ptr[j]; q < A.ptr[j + 1]; ++q) most = std::max(most, std::abs(values[q] * row_scale_[A.rows[q]]));
-    column_scale_[j] = symmetric ? row_scale_[j] : power_of_two(most);
-    for (int q = A.ptr[j]; q < A.ptr[j + 1]; ++q) values[q] *= row_scale_[A.rows[q]] * column_scale_[j];
+  if (!symmetric) {
+    Scales by_rows = scales_of(A, /*rows_first=*/true), by_columns = scales_of(A, /*rows_first=*/false);
+    Scales& best = spread(A, by_columns) < spread(A, by_rows) ? by_columns : by_rows;
+    row_scale_ = std::move(best.rows), column_scale_ = std::move(best.columns);
   }
+  for (int j = 0; j < n; ++j)
+    for (int q = A.ptr[j]; q < A.ptr[j + 1]; ++q) values[q] = values[q] * row_scale_[A.rows[q]] * column_scale_[j];
 }
 
 void ScaledFactor::solve(double* x, int64_t columns, bool t) const {

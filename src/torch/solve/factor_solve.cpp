@@ -38,7 +38,8 @@ void solve_refined(const ScaledFactor& factor, TensorList pattern, const Tensor&
     r = residual();
     error = backward_error(r);
   }
-  if (!(error < 1e-8)) throw_singular(op_name, "the backward error is ", error);
+  if (!(error < 1e-8))
+    throw_singular(op_name, "the values were changed after they were factored, or, the backward error being ", error);
 }
 
 void check(const PatternTensors& A, const Tensor& factor, const Tensor& values, const Tensor& b) {

@@ -49,7 +49,7 @@ Tensor ops::complex_solve(const Tensor& factor, TensorList pattern, const Tensor
   TORCH_CHECK_TYPE(b.is_complex(), "solve: A is complex but b is ", b.scalar_type());
   const auto solve = [&](const Tensor& rhs) { return ops::factor_solve(factor, pattern, values, rhs, shape, t); };
   // The transpose of the real form is the real form of Aᴴ, and Aᵀ x = b is Aᴴ x̄ = b̄.
-  return t ? from_pairs(solve(pairs(b.conj()))).conj() : from_pairs(solve(pairs(b)));
+  return t ? from_pairs(solve(pairs(b.conj()))).conj().resolve_conj() : from_pairs(solve(pairs(b)));
 }
 
 static const Composites composites =
