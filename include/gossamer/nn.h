@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -34,12 +35,37 @@ class LinearImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Linear);
 
+// A matrix that is learned: its values are a parameter, its pattern two buffers, so that optimisers, to(), save and
+// load see them. matrix() is the matrix of what they hold now.
+class SparseParameterImpl : public torch::nn::Module {
+ public:
+  explicit SparseParameterImpl(const SparseMatrix& A, bool requires_grad = true);
+  SparseMatrix matrix();
+  Tensor forward(const Tensor& X) { return matrix().matmul(X); }
+  Tensor values, indptr, indices;
+
+  // A type is one of the values: torch's own would make the indices floating-point numbers, too.
+  void to(torch::Dtype dtype, bool non_blocking = false) override;
+  void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
+  using torch::nn::Module::to;
+
+ private:
+  using State = std::tuple<const void*, uint32_t, const void*, uint32_t>;
+  State state() const;  // of the buffers: loading and moving write to them in place
+  Pattern pattern_;
+  State made_of_;
+};
+TORCH_MODULE(SparseParameter);
+
 // The layers below sort the edges of a graph once. They are kept with a pattern, or for as long as the edge_index lives
 // and is not written to, whichever layer asks. Threads may share a layer, as long as none of them changes it.
 
 struct GCNOptions {
   bool improved = false, cached = false, normalize = true, bias = true;
   std::optional<bool> add_self_loops = {};  // as normalize
+  // Of self-loops that are added. Without it they weigh 1 or, with `improved` and where edges have weights, 2: as
+  // PyG's.
+  std::optional<double> loop_weight = {};
 };
 
 class GCNConvImpl : public torch::nn::Module {

@@ -8,6 +8,7 @@ returns an exit code, or None for 0. See docs/command_line.md.
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from gossamer import __version__
 from gossamer._commands import COMMANDS
 
 EPILOG = "gossamer COMMAND --help tells the options of each. Exit codes: 0 done, 1 failed, 2 a mistake in the call."
+TOO_LARGE = ("allocate memory", "calculation overflowed")  # what torch says of a tensor that cannot be made
 EXTRAS = {"matplotlib", "rich", "scipy", "jinja2", "threadpoolctl"}  # of gossamer-sparse[demo]
 
 
@@ -32,6 +34,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. A mistake of the user's ends with one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that has no ± gets a ? there, not a traceback
+            stream.reconfigure(errors="replace")
     top = parser()
     arguments, arguments_left = top.parse_known_args(argv)
     if arguments_left and not hasattr(arguments, "passes_on"):
@@ -46,6 +51,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"gossamer {arguments.command}: needs {package}; pip install 'gossamer-sparse[demo]'", file=sys.stderr)
     except (ValueError, TypeError, IndexError, OSError) as error:
         print(f"gossamer {arguments.command}: {error}", file=sys.stderr)
+    except (MemoryError, RuntimeError) as error:  # torch raises a RuntimeError of several lines
+        if not isinstance(error, MemoryError) and not any(word in str(error) for word in TOO_LARGE):
+            raise
+        reason = str(error).partition("\n")[0]
+        print(f"gossamer {arguments.command}: not enough memory: {reason}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print(f"\ngossamer {arguments.command}: interrupted", file=sys.stderr)
         return 130

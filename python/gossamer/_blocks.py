@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -45,7 +45,7 @@ def kron(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
     return SparseMatrix._trusted(Pattern(indptr, indices, shape, check=False, simple=simple_within(P, Q)), values)
 
 
-def vstack(matrices: Sequence[SparseMatrix]) -> SparseMatrix:
+def vstack(matrices: Iterable[SparseMatrix]) -> SparseMatrix:
     """Matrices of equally many columns, one below the other.
 
     >>> gs.vstack([gs.eye(2), gs.eye(1, 2)]).to_dense()
@@ -56,12 +56,12 @@ def vstack(matrices: Sequence[SparseMatrix]) -> SparseMatrix:
     return _stack("vstack", matrices, True, False)
 
 
-def hstack(matrices: Sequence[SparseMatrix]) -> SparseMatrix:
+def hstack(matrices: Iterable[SparseMatrix]) -> SparseMatrix:
     """Matrices of equally many rows, side by side."""
     return _stack("hstack", matrices, False, True)
 
 
-def block_diag(matrices: Sequence[SparseMatrix]) -> SparseMatrix:
+def block_diag(matrices: Iterable[SparseMatrix]) -> SparseMatrix:
     """Matrices along the diagonal: a batch of graphs as one."""
     return _stack("block_diag", matrices, True, True)
 
@@ -80,7 +80,7 @@ def allclose(A: SparseMatrix, B: SparseMatrix, rtol: float = 1e-5, atol: float =
     return _ops.allclose(A.pattern.tensors(), A.values, B.pattern.tensors(), B.values, A.shape, rtol, atol, equal_nan)
 
 
-def _stack(op: str, matrices: Sequence[SparseMatrix], below: bool, beside: bool) -> SparseMatrix:
+def _stack(op: str, matrices: Iterable[SparseMatrix], below: bool, beside: bool) -> SparseMatrix:
     given = _matrices(op, matrices)
     patterns = [A.pattern for A in given]
     indptr, indices, values = _ops.stack(
@@ -96,8 +96,9 @@ def _stack(op: str, matrices: Sequence[SparseMatrix], below: bool, beside: bool)
     return SparseMatrix._trusted(Pattern(indptr, indices, shape, check=False, simple=simple_within(*patterns)), values)
 
 
-def _matrices(op: str, given: Sequence[Any]) -> list[SparseMatrix]:
-    for A in given:
+def _matrices(op: str, given: Iterable[Any]) -> list[SparseMatrix]:
+    matrices = list(given)
+    for A in matrices:
         if not isinstance(A, SparseMatrix):
             raise TypeError(f"{op}: wants SparseMatrix, not {type(A).__name__}")
-    return list(given)
+    return matrices

@@ -196,6 +196,8 @@ class Pattern:
 
     def to(self, device: torch.device | str | None = None, index_dtype: torch.dtype | None = None) -> Pattern:
         """The same pattern on another device or with another index width; itself if nothing changes."""
+        if index_dtype not in (None, torch.int32, torch.int64):
+            raise TypeError(f"Pattern.to: index_dtype must be torch.int32 or torch.int64, not {index_dtype}")
         indptr = self.indptr.to(device=device, dtype=index_dtype)
         if indptr is self.indptr:
             return self

@@ -229,4 +229,5 @@ pytree.register_pytree_node(
     lambda A: ([A.values], A.pattern),
     lambda values, pattern: SparseMatrix._trusted(pattern, next(iter(values))),
     serialized_type_name="gossamer.SparseMatrix",
+    flatten_with_keys_fn=lambda A: ([(pytree.GetAttrKey("values"), A.values)], A.pattern),
 )

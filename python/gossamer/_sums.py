@@ -27,6 +27,9 @@ def spadd(A: SparseMatrix, B: SparseMatrix, alpha: float | Tensor = 1.0, beta: f
     """
     check_alike("spadd", A, B)
     a, b = _scaled(A.values, alpha), _scaled(B.values, beta)
+    if a.dtype != b.dtype:
+        dtype = torch.promote_types(a.dtype, b.dtype)
+        a, b = a.to(dtype), b.to(dtype)
     if A.pattern.equals(B.pattern):
         return A._trusted(A.pattern, a + b)
     union = A.pattern.merge(B.pattern)
@@ -50,18 +53,16 @@ def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
 
 def _scaled(values: Tensor, factor: float | Tensor) -> Tensor:
     if isinstance(factor, Tensor):
-        return torch.ops.gossamer.scale.default(values, factor)
+        return torch.ops.gossamer.times.default(values, factor)
     return values if factor == 1 else factor * values
 
 
 def check_alike(op: str, A: SparseMatrix, B: SparseMatrix) -> None:
-    """Both are matrices of one shape, dtype, device and number of heads; else an error that names the op."""
+    """Both are matrices of one shape, device and number of heads; else an error that names the op."""
     check_matrix(op, "A", A)
     check_matrix(op, "B", B)
     if A.shape != B.shape:
         raise ValueError(f"{op}: A is {size(A)} but B is {size(B)}")
-    if A.dtype != B.dtype:
-        raise TypeError(f"{op}: A is {A.dtype} but B is {B.dtype}")
     if A.device != B.device:
         raise ValueError(f"{op}: A is on {A.device} but B is on {B.device}")
     if A.values.shape[1:] != B.values.shape[1:]:

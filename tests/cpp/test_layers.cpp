@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <sstream>
 #include <thread>
 
 #include "calls.h"
@@ -74,6 +75,50 @@ TEST(Layers, OptionsChangedAfterAForwardCount) {
   layer->forward(x, edges);
   layer->options.add_self_loops = false;
   EXPECT_TRUE(torch::equal(layer->forward(x, edges), without->forward(x, edges)));
+}
+
+TEST(Layers, AGraphChangedBehindTorchsBackIsSeen) {
+  const Tensor x = torch::randn({5, 3}), edges = graph().clone();
+  gs::nn::GATConv layer(3, 4);
+  layer->forward(x, edges);
+  edges.data_ptr<int64_t>()[0] = 3;
+  EXPECT_TRUE(torch::equal(layer->forward(x, edges), layer->forward(x, edges.clone())));
+}
+
+TEST(Layers, WhatDoesNotFitIsRefused) {
+  const Tensor edges = graph();
+  EXPECT_EQ(message([&] { gs::nn::GATConv(6, 5)->forward(torch::ones({4, 4, 6}), edges); }),
+            "Linear: x must be (nodes, 6), not shape (4, 4, 6)");
+  EXPECT_EQ(message([&] { gs::nn::GATv2Conv(6, 5)->forward(torch::ones({5, 6}), edges, torch::ones({8, 2})); }),
+            "GATv2Conv: edge_attr is given, but the layer has no edge_dim");
+}
+
+TEST(Layers, AddedLoopsHaveTheWeightThatIsGiven) {
+  const Tensor x = torch::eye(2), edges = torch::tensor({{0, 1}, {1, 0}});
+  gs::nn::GCNConv layer(2, 2, gs::nn::GCNOptions{.bias = false, .loop_weight = 2.0});
+  const Tensor A = torch::tensor({{2.0, 1.0}, {1.0, 2.0}}) / 3;
+  EXPECT_TRUE(torch::allclose(layer->forward(x, edges), torch::mm(A, layer->lin->weight.t())));
+}
+
+TEST(Layers, ALearnedMatrixIsTrainedSavedAndLoaded) {
+  const auto A = gs::poisson({4}), B = gs::eye(4).matmul(gs::poisson({4})) * 3.0;
+  gs::nn::SparseParameter learned(A), other(B);
+  const Tensor x = torch::randn({4}), before = learned->forward(x);
+  EXPECT_EQ(learned->parameters().size(), 1U);
+  EXPECT_EQ(learned->buffers().size(), 2U);
+  torch::optim::SGD sgd(learned->parameters(), 0.1);
+  before.square().sum().backward();
+  sgd.step();
+  EXPECT_FALSE(torch::equal(learned->forward(x), before));
+  EXPECT_TRUE(torch::equal(A.matmul(x), before));  // the given matrix stays
+
+  std::stringstream file;
+  torch::save(learned, file);
+  other->forward(x);
+  torch::load(other, file);
+  EXPECT_TRUE(torch::equal(other->forward(x), learned->forward(x)));
+  learned->to(f64);
+  EXPECT_EQ(learned->forward(x.to(f64)).scalar_type(), f64);
 }
 
 TEST(Layers, PatternsAndMatricesAreAdjacencies) {

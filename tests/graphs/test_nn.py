@@ -95,8 +95,6 @@ def test_shared_weights() -> None:
     "how", [{}, {"improved": True}, {"normalize": False}, {"add_self_loops": False, "bias": False}]
 )
 def test_gcn(weighted: bool, how: dict[str, Any]) -> None:
-    if how.get("improved") and not weighted:
-        pytest.skip("PyG forgets `improved` where no weights are given: A + I instead of A + 2I")
     edges = graph(20, 60, 4)
     edges = edges[:, (edges[0] != edges[1]) | (torch.arange(edges.shape[1]) < 10)]
     x = features(20, 7).requires_grad_()
@@ -105,9 +103,9 @@ def test_gcn(weighted: bool, how: dict[str, Any]) -> None:
     expect_same(*layers, (x, edges, w), [x] if w is None else [x, w])
 
 
-def test_improved_gcn_adds_two() -> None:
+def test_loops_of_a_given_weight() -> None:
     edges = torch.tensor([[0, 1], [1, 0]])
-    A = gs.nn.GCNConv(1, 1, improved=True).matrix(2, edges, None, torch.float64)
+    A = gs.nn.GCNConv(1, 1, loop_weight=2).matrix(2, edges, None, torch.float64)
     torch.testing.assert_close(A.to_dense(), torch.tensor([[2.0, 1.0], [1.0, 2.0]], dtype=torch.float64) / 3)
 
 

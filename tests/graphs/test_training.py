@@ -75,8 +75,8 @@ def test_options_reach_the_recipe(
 
 MISTAKES = {
     "nowhere": ["--data", "nowhere"],
-    "--runs must be at least 1, not 0": ["--data", "synthetic", "--runs", "0"],
-    "--output-heads must be at least 1, not -1": ["--data", "synthetic", "--output-heads", "-1"],
+    "--runs must be in 1 … 2147483647, not 0": ["--data", "synthetic", "--runs", "0"],
+    "--output-heads must be in 1 … 2147483647, not -1": ["--data", "synthetic", "--output-heads", "-1"],
     "gcn, whose settings are the same": ["--data", "synthetic", "--model", "gcn", "--pubmed"],
     "--weight-decay must be a number that is not negative, not -1.0": ["--data", "synthetic", "--weight-decay", "-1"],
     "--lr must be a number that is not negative, not nan": ["--data", "synthetic", "--lr", "nan"],

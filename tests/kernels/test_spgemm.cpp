@@ -105,6 +105,22 @@ void expect_product_pattern(const OwnedPattern<I>& A, const OwnedPattern<I>& B) 
   }
 }
 
+// A column times a row, with indices of 16 bits, as a stand-in for 2^31 entries: counted, but not kept.
+TEST(Spgemm, AProductOfMoreEntriesThanIndicesIsOnlyCounted) {
+  constexpr int16_t n = 2000;
+  std::vector<int16_t> ptr(n + 1), zeros(n), all(n);
+  for (int16_t k = 0; k < n; ++k) ptr[k + 1] = static_cast<int16_t>(k + 1), all[k] = k;
+  const std::vector<int16_t> row = {0, n};
+  const PatternView<int16_t> column{n, 1, n, ptr.data(), zeros.data()}, line{1, n, n, row.data(), all.data()};
+  std::vector<int64_t> work(n + 1), indptr(n + 1);
+  kernels::spgemm_work(column, line, work.data());
+  const auto pieces = kernels::spgemm_pattern(Threads(2), column, line, work.data(), indptr.data());
+  EXPECT_EQ(indptr[n], int64_t{n} * n);
+  int64_t kept = 0;
+  for (const auto& piece : pieces) kept += piece.room;
+  EXPECT_LT(kept, int64_t{n} * n / 4);
+}
+
 TEST(Spgemm, PatternIsEveryPlaceAProductReaches) {
   Random random(3);
   expect_product_pattern(random_pattern<I>(random, 300, 50, 0.2), random_pattern<I>(random, 50, 70, 0.2));

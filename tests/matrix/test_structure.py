@@ -243,3 +243,14 @@ def test_two_index_arrays_broadcast_as_in_numpy(rows: Any, cols: Any, as_array: 
 def test_indices_that_do_not_fit_together(key: Any) -> None:
     with pytest.raises(IndexError, match=r"^index: "):
         gs.poisson(4)[key]
+
+
+def test_stacks_take_any_iterable() -> None:
+    parts = [gs.eye(2), gs.poisson(2)]
+    for stack in (gs.vstack, gs.hstack, gs.block_diag):
+        assert gs.allclose(stack(A for A in parts), stack(parts))
+
+
+def test_indices_are_integers() -> None:
+    with pytest.raises(TypeError, match=r"index_dtype must be torch\.int32 or torch\.int64, not torch\.float32"):
+        gs.eye(2).to(index_dtype=torch.float32)

@@ -86,7 +86,10 @@ def places(tmp_path: Path) -> dict[str, str]:
         ("demo --out {out} --only ,", "no section given"),
         ("train --data {nowhere}", "{nowhere}"),
         ("train --data {corrupt}/citeseer", "{corrupt}/citeseer/adjacency.mtx"),
-        ("train --data synthetic --runs -2", "--runs must be at least 1, not -2"),
+        ("train --data synthetic --runs -2", "--runs must be in 1 … 2147483647, not -2"),
+        ("train --data synthetic --seed 99999999999999999999", "--seed must be in 0 … 2^63 - runs"),
+        ("train --data synthetic --seed -1", "--seed must be in 0 … 2^63 - runs"),
+        ("train --data synthetic --hidden 99999999999999999999", "--hidden must be in 1 … 2147483647"),
         ("train --data synthetic --dropout 2", "dropout"),
         ("export-golden --data {nowhere} --out {out}/golden.npz", "{nowhere}"),
         ("export-golden --data synthetic --out {nowhere}/golden.npz", "{nowhere}"),
@@ -183,3 +186,16 @@ def test_bench_passes_its_arguments_on(
     assert main(["bench", "--scaling", "--seed", "3", "word", "--out", "there"]) == 3
     assert given == ["--scaling", "--seed", "3", "word", "--out", "there"]
     assert no_mkl == ["mkl", "mkl"]
+
+
+def test_a_network_that_does_not_fit_memory_ends_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--data", "synthetic", "--hidden", "2147483647", "--heads", "2147483647"]) == 1
+    assert capsys.readouterr().err.startswith("gossamer train: not enough memory")
+
+
+def test_a_terminal_without_the_characters_still_gets_the_text() -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "gossamer", "train", "--data", "synthetic", "--runs", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "gossamer train: --runs must be in 1 ? 2147483647, not 0\n"

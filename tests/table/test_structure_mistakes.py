@@ -118,11 +118,6 @@ MISTAKES: list[Mistake] = [
         ValueError,
         "scale_cols: d has shape (3, 4) but A has 3 columns and values of shape (3, 2)",
     ),
-    (
-        lambda gs: matrix(gs).scale_rows(ones(2, dtype=torch.float32)),
-        TypeError,
-        "scale_rows: d is Float but values is Double",
-    ),
     (lambda gs: matrix(gs).scale_rows([1.0, 2.0]), TypeError, "scale_rows: d must be a torch.Tensor, not list"),
 ]
 

@@ -135,3 +135,20 @@ def test_a_transposed_complex_solve_is_an_ordinary_tensor() -> None:
     b = torch.ones(4, dtype=torch.complex128)
     got = factor.solve(b, transpose=True).numpy()
     torch.testing.assert_close(torch.from_numpy(got), torch.linalg.solve(1j * B.to_dense().T, b))
+
+
+def test_a_matrix_is_an_input_of_an_exported_program() -> None:
+    class Product(torch.nn.Module):
+        def forward(self, A: gs.SparseMatrix, x: Tensor) -> Tensor:
+            return A @ x
+
+    exported = torch.export.export(Product(), (A, x)).module()
+    torch.testing.assert_close(exported(A * 2, x), 2 * (A @ x))
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_dropout_obeys_vmap(randomness: str) -> None:
+    rows = torch.func.vmap(lambda v: gs.dropout(v, 0.5), randomness=randomness)(torch.ones(3, 64))
+    assert torch.equal(rows[0], rows[1]) == (randomness == "same")
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        torch.func.vmap(lambda v: gs.dropout(v, 0.5))(torch.ones(3, 64))

@@ -8,8 +8,10 @@
 // None forms more of the product than C holds. One thread owns one row of C and adds in one order: bitwise the same for
 // every thread count. The scratch is one dense row a thread.
 #pragma once
+#include <atomic>
 #include <bit>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -194,13 +196,14 @@ class LongRow {
 
 // The pattern of A B, symbolic: once per pair of patterns. O(Σ_{(i,k) in A} nnz(B[k, :])), and the rows are sorted.
 // indptr: rows + 1, int64 because it may not fit I. The columns come in pieces, because their number is not known
-// before.
+// before. If there are more than I can number, which no caller can use, rows are still counted but no longer kept.
 template <Host E, class I>
 std::vector<ProductRows<I>> spgemm_pattern(const E& exec, const PatternView<I>& A, const PatternView<I>& B,
                                            const int64_t* work, int64_t* indptr) {
   const PatternView<int64_t> all{A.rows, B.cols, work[A.rows], work, nullptr};
   std::vector<ProductRows<I>> pieces;
   std::mutex adding;
+  std::atomic<int64_t> kept = 0;
   for_each_row_range(exec, all, 4, [&](int64_t begin, int64_t end) {
     ShortRow<I> short_row(B.cols);
     LongRow<I> long_row(B.cols);
@@ -210,7 +213,11 @@ std::vector<ProductRows<I>> spgemm_pattern(const E& exec, const PatternView<I>& 
     simd([&]<int> {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t products = work[i + 1] - work[i], most = std::min(products, B.cols);
-        if (of_range.back().count + most > of_range.back().room) of_range.emplace_back(i, std::max(piece, most));
+        if (of_range.back().count + most > of_range.back().room) {
+          kept += of_range.back().count;
+          if (kept > std::numeric_limits<I>::max()) of_range.clear();
+          of_range.emplace_back(i, std::max(piece, most));
+        }
         ProductRows<I>& to = of_range.back();
         I* row = to.indices.get() + to.count;
         indptr[i + 1] =

@@ -13,6 +13,7 @@ from gossamer import datasets
 from gossamer.nn.node_classifier import RECIPES, Recipe, for_pubmed, row_normalized, train
 
 EPILOG = "The defaults of each model are those of its paper. A given option overrides --pubmed."
+LARGEST = 2**31 - 1
 INTEGERS, NUMBERS = ("epochs", "hidden", "heads", "out_heads"), ("lr", "weight_decay", "dropout")  # fields of Recipe
 
 
@@ -42,8 +43,8 @@ def chosen(arguments: argparse.Namespace) -> Recipe:
     """The paper's recipe, PubMed's if asked for, with the options that were given."""
     given = {name: value for name in INTEGERS + NUMBERS if (value := getattr(arguments, name)) is not None}
     for name, value in given.items():
-        if name in INTEGERS and value < 1:
-            raise ValueError(f"{option(name)} must be at least 1, not {value}")
+        if name in INTEGERS and not 1 <= value <= LARGEST:
+            raise ValueError(f"{option(name)} must be in 1 … {LARGEST}, not {value}")
         if not 0 <= value < inf:
             raise ValueError(f"{option(name)} must be a number that is not negative, not {value}")
     recipe = RECIPES[arguments.model]
@@ -54,8 +55,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Train, with a progress bar on a terminal."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    if arguments.runs < 1:
-        raise ValueError(f"--runs must be at least 1, not {arguments.runs}")
+    if not 1 <= arguments.runs <= LARGEST:
+        raise ValueError(f"--runs must be in 1 … {LARGEST}, not {arguments.runs}")
+    if not 0 <= arguments.seed < 2**63 - arguments.runs:  # what torch takes
+        raise ValueError(f"--seed must be in 0 … 2^63 - runs, not {arguments.seed}")
     recipe = chosen(arguments)
     if arguments.data == "synthetic":
         graph = datasets.stochastic_block_model((200, 200, 200), num_features=16, seed=arguments.seed)

@@ -15,11 +15,14 @@ _ops = torch.ops.gossamer
 
 
 class GCNConv(torch.nn.Module):
-    """Y = D^-1/2 Ã D^-1/2 X Wᵀ + b with Ã = A + I (A + 2I if ``improved``) and D its row sums.
+    """Y = D^-1/2 Ã D^-1/2 X Wᵀ + b with Ã = A + I and D its row sums.
 
     Arguments, parameter names and ``state_dict`` are those of PyG's layer. ``edge_index`` is (2, E), or a ``Pattern``
     or ``SparseMatrix`` whose row i holds the edges that point at i; its values are the weights of the edges. Weights
     are differentiable. ``cached=True`` keeps the first normalised matrix for good, weights and all.
+
+    Self-loops that are added weigh ``loop_weight``. Without it they weigh 1, or, with ``improved`` and where edges have
+    weights, 2: so does PyG, which forgets ``improved`` where there are none. A + 2I is ``loop_weight=2``.
 
     >>> conv = gs.nn.GCNConv(3, 2)
     >>> conv(torch.randn(4, 3), torch.tensor([[0, 1, 2], [1, 2, 3]])).shape
@@ -37,6 +40,7 @@ class GCNConv(torch.nn.Module):
         add_self_loops: bool | None = None,
         normalize: bool = True,
         bias: bool = True,
+        loop_weight: float | None = None,
     ) -> None:
         super().__init__()
         add_self_loops = normalize if add_self_loops is None else add_self_loops
@@ -44,6 +48,7 @@ class GCNConv(torch.nn.Module):
             raise ValueError("GCNConv: add_self_loops=True goes with normalize=True")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.improved, self.cached, self.add_self_loops, self.normalize = improved, cached, add_self_loops, normalize
+        self.loop_weight = loop_weight
         self.lin = Linear(in_channels, out_channels)
         self.bias = torch.nn.Parameter(torch.empty(out_channels)) if bias else None
         self._kept: SparseMatrix | None = None
@@ -62,13 +67,14 @@ class GCNConv(torch.nn.Module):
         loops = SelfLoops.REMAINING if self.add_self_loops else SelfLoops.NONE
         edges = edges_of("GCNConv", adjacency, (n, n), loops)
         P = edges.pattern
-        if edge_weight is None and not self.improved:
+        if edge_weight is None and self.loop_weight in (None, 1):
             weights = torch.ones(P.nnz, dtype=dtype, device=P.device)
         else:
             given = torch.ones(edges.given, dtype=dtype, device=P.device) if edge_weight is None else edge_weight
             if given.shape != (edges.given,):
                 raise ValueError(f"GCNConv: edge_weight has shape {tuple(given.shape)} for {edges.given} edges")
-            added = torch.full((n,), 2.0 if self.improved else 1.0, dtype=given.dtype, device=P.device)
+            loop_weight = (2.0 if self.improved else 1.0) if self.loop_weight is None else self.loop_weight
+            added = torch.full((n,), loop_weight, dtype=given.dtype, device=P.device)
             weights = edges.in_order(given, added)
         values = _ops.gcn_norm(P.tensors(), weights, P.shape) if self.normalize else weights
         return SparseMatrix._trusted(P, values)

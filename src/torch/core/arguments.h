@@ -15,16 +15,16 @@ namespace gossamer {
 using at::Tensor;
 using at::TensorList;
 
-// While it lives, ops run without autocast. cast() gives an op's argument in the precision that autocast asks for:
-// floating-point tensors are cast, everything else (integers, patterns, shapes, numbers) is passed on.
+// While it lives, ops run without autocast. cast() gives an op's argument in the precision that autocast asks for, or
+// in float32: floating-point tensors but float64 are cast, everything else (patterns, shapes, numbers) is passed on.
 class Autocast {
  public:
-  explicit Autocast(c10::DeviceType device)
-      : device_(device), off_(at::autocast::get_autocast_dispatch_key_from_device_type(device)) {}
+  Autocast(c10::DeviceType device, bool low)
+      : device_(device),
+        type_(low ? at::autocast::get_autocast_dtype(device) : at::kFloat),
+        off_(at::autocast::get_autocast_dispatch_key_from_device_type(device)) {}
 
-  Tensor cast(const Tensor& t) const {
-    return at::autocast::cached_cast(at::autocast::get_autocast_dtype(device_), t, device_);
-  }
+  Tensor cast(const Tensor& t) const { return at::autocast::cached_cast(type_, t, device_); }
   std::optional<Tensor> cast(const std::optional<Tensor>& t) const {
     return t ? std::optional(cast(*t)) : std::nullopt;
   }
@@ -35,6 +35,7 @@ class Autocast {
 
  private:
   c10::DeviceType device_;
+  at::ScalarType type_;
   c10::impl::ExcludeDispatchKeyGuard off_;
 };
 

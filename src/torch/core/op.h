@@ -62,6 +62,7 @@ class Op<R(A...)> {
     R (*autograd)(A...) = nullptr;  // Calls the op below autograd and records its derivatives: differentiable.h.
     R (*batched)(A...) = nullptr;   // The rule of vmap: batch.h.
     bool autocast = false;          // Casts every floating-point tensor to the precision that autocast asks for.
+    bool full_precision = false;    // Or, within autocast, to float32.
     bool constant = false;          // The result has no derivative, although inputs may require one.
     bool meta = true;               // False: sizes of the result depend on data; its fake is in Python, _fakes.py.
     Where where = Where::device;
@@ -88,9 +89,9 @@ class Op<R(A...)> {
       add(DispatchKey::FuncTorchBatched, op.batched);
       add(DispatchKey::Batched, op.batched);  // the older vmap: see Batch
     }
-    if (op.autocast) {
-      add(DispatchKey::AutocastCPU, in_low_precision(c10::DeviceType::CPU));
-      add(DispatchKey::AutocastCUDA, in_low_precision(c10::DeviceType::CUDA));
+    if (op.autocast || op.full_precision) {
+      add(DispatchKey::AutocastCPU, in_precision(c10::DeviceType::CPU, op.autocast));
+      add(DispatchKey::AutocastCUDA, in_precision(c10::DeviceType::CUDA, op.autocast));
     }
   }
   Op(const Op&) = delete;  // The kernels above point here.
@@ -110,10 +111,10 @@ class Op<R(A...)> {
     };
   }
 
-  auto in_low_precision(c10::DeviceType device) const {
-    return [this, device](A... arguments) -> R {
-      const Autocast low(device);
-      return handle_.call(low.cast(arguments)...);
+  auto in_precision(c10::DeviceType device, bool low) const {
+    return [this, device, low](A... arguments) -> R {
+      const Autocast autocast(device, low);
+      return handle_.call(autocast.cast(arguments)...);
     };
   }
 

@@ -57,6 +57,36 @@ Tensor LinearImpl::forward(const Features& x) {
   return bias.defined() ? product + bias : product;
 }
 
+// The buffers are copies: loading a state writes to them in place, and a pattern is frozen.
+SparseParameterImpl::SparseParameterImpl(const SparseMatrix& A, bool requires_grad)
+    : torch::nn::Module("SparseParameter"),
+      pattern_(A.pattern().indptr().clone(), A.pattern().indices().clone(), A.shape(), /*check=*/false,
+               A.pattern().entries()) {
+  values = register_parameter("values", A.values().detach().clone(), requires_grad);
+  indptr = register_buffer("indptr", pattern_.indptr());
+  indices = register_buffer("indices", pattern_.indices());
+  made_of_ = state();
+}
+
+SparseParameterImpl::State SparseParameterImpl::state() const {
+  return {indptr.data_ptr(), indptr._version(), indices.data_ptr(), indices._version()};
+}
+
+void SparseParameterImpl::to(torch::Dtype dtype, bool non_blocking) {
+  values.set_data(values.to(dtype, non_blocking));
+}
+
+void SparseParameterImpl::to(torch::Device device, torch::Dtype dtype, bool non_blocking) {
+  to(device, non_blocking);
+  to(dtype, non_blocking);
+}
+
+SparseMatrix SparseParameterImpl::matrix() {
+  if (state() != made_of_) pattern_ = Pattern(indptr, indices, pattern_.shape(), /*check=*/true, pattern_.entries());
+  made_of_ = state();
+  return {pattern_, values};
+}
+
 GCNConvImpl::GCNConvImpl(int64_t in_channels, int64_t out_channels, GCNOptions given)
     : torch::nn::Module("GCNConv"), options(given) {
   if (!options.add_self_loops) options.add_self_loops = options.normalize;
@@ -83,13 +113,14 @@ SparseMatrix GCNConvImpl::matrix(int64_t n, const Adjacency& adjacency, std::opt
   const Pattern& P = edges.pattern;
   const auto numbers = lin->weight.options().device(P.device()).requires_grad(false);
   Tensor weights;
-  if (!edge_weight && !options.improved) {
+  if (!edge_weight && options.loop_weight.value_or(1) == 1) {
     weights = at::ones({P.nnz()}, numbers);  // given edges and added loops weigh the same: their order does not matter
   } else {
     const Tensor given = edge_weight ? *edge_weight : at::ones({edges.given}, numbers);
     TORCH_CHECK_VALUE(given.dim() == 1 && given.size(0) == edges.given, "GCNConv: edge_weight has shape ",
                       shape_text(given), " for ", edges.given, " edges");
-    weights = edges.in_order(given, at::full({n}, options.improved ? 2.0 : 1.0, given.options().requires_grad(false)));
+    const double loop_weight = options.loop_weight.value_or(options.improved ? 2.0 : 1.0);
+    weights = edges.in_order(given, at::full({n}, loop_weight, given.options().requires_grad(false)));
   }
   return {P, options.normalize ? ops::gcn_norm(P.tensors(), weights, P.sym_shape()) : weights};
 }

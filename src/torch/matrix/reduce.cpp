@@ -129,9 +129,9 @@ Tensor ops::scale_axis(TensorList pattern, const Tensor& values, const Tensor& d
                         (d.dim() == 1 || d.sym_size(1) == values.sym_size(1)),
                     op, ": d has shape ", shape_text(d), " but A has ", n, cols ? " columns" : " rows",
                     " and values of shape ", shape_text(values));
-  check_same_dtype(op, "d", d, "values", values);
-  const Tensor at_entries = spread(pattern, d, shape, cols);
-  return values * (at_entries.dim() < values.dim() ? at_entries.unsqueeze(1) : at_entries);
+  const auto type = at::promote_types(values.scalar_type(), d.scalar_type());
+  const Tensor at_entries = spread(pattern, d.to(type), shape, cols);
+  return values.to(type) * (at_entries.dim() < values.dim() ? at_entries.unsqueeze(1) : at_entries);
 }
 
 Tensor ops::sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim) {

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include <gossamer/elementwise.h>
 #include "core/csr.h"
 
 namespace gossamer {
@@ -12,7 +13,6 @@ namespace {
 void check_alike(const char* op, const SparseMatrix& A, const SparseMatrix& B) {
   TORCH_CHECK_VALUE(A.shape() == B.shape(), op, ": A is ", A.rows(), " x ", A.cols(), " but B is ", B.rows(), " x ",
                     B.cols());
-  TORCH_CHECK_TYPE(A.dtype() == B.dtype(), op, ": A is ", A.dtype(), " but B is ", B.dtype());
   TORCH_CHECK_VALUE(A.device() == B.device(), op, ": A is on ", A.device(), " but B is on ", B.device());
   TORCH_CHECK_VALUE(A.values().sizes().slice(1) == B.values().sizes().slice(1), op, ": A has values ",
                     shape_text(A.values()), " but B has ", shape_text(B.values()));
@@ -36,7 +36,9 @@ SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::opt
 
 SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Tensor& alpha, const Tensor& beta) {
   check_alike("spadd", A, B);
-  const Tensor a = ops::scale(A.values(), alpha), b = ops::scale(B.values(), beta);
+  Tensor a = ops::times(A.values(), alpha), b = ops::times(B.values(), beta);
+  const auto type = at::promote_types(a.scalar_type(), b.scalar_type());
+  a = a.to(type), b = b.to(type);
   if (A.pattern().equals(B.pattern())) return A.with_values(a + b);
   const auto both = A.pattern().merge(B.pattern());
   return SparseMatrix(both.pattern, ops::place_sum(a, both.at_A, b, both.at_B, both.pattern.nnz()));

@@ -99,6 +99,7 @@ const Op<decltype(ops::factor_solve)> op{{
     .forward = forward,
     .autograd = autograd,
     .batched = batched,
+    .full_precision = true,
     .meta = false,
     .where = Where::host,
     .mixed = true,

@@ -150,6 +150,7 @@ const Op<decltype(ops::solve_triangular)> solve_op{{
     .forward = forward,
     .autograd = autograd,
     .batched = batched,
+    .full_precision = true,
     .where = Where::host,
 }};
 
