@@ -23,9 +23,10 @@ std::tuple<Tensor, Tensor, Tensor> edges(const Tensor& edge_index, at::IntArrayR
 // features of the edges that point at the node, self-loops aside; 0 where there are none.
 Tensor loop_features(const Tensor& edge_index, const Tensor& edge_attr, int64_t n, const std::string& reduce);
 
-// D^-1/2 A D^-1/2 on the pattern, D the row sums; a row whose sum is 0 counts as 0.
 // A number that is another one, as good as surely, if a number in the tensor is. For tensors on the host.
 int64_t checksum(const Tensor& integers);
+
+// D^-1/2 A D^-1/2 on the pattern, D the row sums; a row whose sum is not positive counts as 0.
 Tensor gcn_norm(TensorList pattern, const Tensor& weights, SymIntArrayRef shape);
 
 }  // namespace ops

@@ -63,8 +63,7 @@ TORCH_MODULE(SparseParameter);
 struct GCNOptions {
   bool improved = false, cached = false, normalize = true, bias = true;
   std::optional<bool> add_self_loops = {};  // as normalize
-  // Of self-loops that are added. Without it they weigh 1 or, with `improved` and where edges have weights, 2: as
-  // PyG's.
+  // Of self-loops that are added. Without it, as PyG's: 1, or 2 with `improved` and where edges have weights.
   std::optional<double> loop_weight = {};
 };
 

@@ -87,18 +87,6 @@ def _check_pattern(indptr: Tensor, indices: Tensor, shape: Sequence[int], simple
     return None
 
 
-torch.library.register_fake("gossamer::check_pattern", _check_pattern)
-torch.library.register_fake("gossamer::coo", _coo)
-torch.library.register_fake("gossamer::edges", _edges)
-torch.library.register_fake("gossamer::graph", _graph)
-torch.library.register_fake("gossamer::merge", _merge)
-torch.library.register_fake("gossamer::spgemm_pattern", _spgemm_pattern)
-torch.library.register_fake("gossamer::axis_index", _axis_index)
-torch.library.register_fake("gossamer::band", _band)
-torch.library.register_fake("gossamer::entries", _entries)
-torch.library.register_fake("gossamer::submatrix", _submatrix)
-
-
 # Factors are handles on the host, whatever the device of the matrix.
 def _analyze(pattern: Sequence[Tensor], shape: Sequence[int]) -> Tensor:
     return torch.empty((), dtype=torch.int64)
@@ -126,9 +114,23 @@ def _factor_sign(factor: Tensor, values: Tensor) -> Tensor:
     return values.new_empty(values.shape[1:])
 
 
-torch.library.register_fake("gossamer::analyze", _analyze)
-torch.library.register_fake("gossamer::factorize", _factorize)
-torch.library.register_fake("gossamer::factor_solve", _factor_solve)
-torch.library.register_fake("gossamer::factor_logdet", _factor_logdet)
-torch.library.register_fake("gossamer::factor_inverse", _factor_inverse)
-torch.library.register_fake("gossamer::factor_sign", _factor_sign)
+FAKES = (
+    _band,
+    _submatrix,
+    _entries,
+    _axis_index,
+    _spgemm_pattern,
+    _merge,
+    _coo,
+    _graph,
+    _edges,
+    _check_pattern,
+    _analyze,
+    _factorize,
+    _factor_solve,
+    _factor_logdet,
+    _factor_inverse,
+    _factor_sign,
+)
+for fake in FAKES:  # each is named after its op
+    torch.library.register_fake("gossamer::" + fake.__name__.removeprefix("_"), fake)

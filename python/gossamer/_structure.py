@@ -36,11 +36,13 @@ class Structure(PatternValues):
         m, n = self.pattern.shape
         row, col = min(max(-k, 0), m), min(max(k, 0), n)
         size = max(min(m - row, n - col), 0)
-        found = self.pattern.keep(("diagonal", row, col), lambda: self._find(torch.arange(size), row, col))
+        i = torch.arange(size)
+        found = self.pattern.keep(("diagonal", row, col), lambda: self._find(i + row, i + col))
         return _ops.place_entries(self.values, *found, size)
 
-    def _find(self, i: Tensor, row: int, col: int) -> tuple[Tensor, Tensor]:
-        return _ops.entries(self.pattern.indptr, self.pattern.indices, self.pattern.shape, i + row, i + col)
+    def _find(self, rows: Tensor, cols: Tensor) -> tuple[Tensor, Tensor]:
+        """Which of the places (rows[k], cols[k]) are stored, in ascending order of k, and where."""
+        return _ops.entries(self.pattern.indptr, self.pattern.indices, self.pattern.shape, rows, cols)
 
     def trace(self) -> Tensor:
         """Σ A[i, i]; the matrix need not be square."""
@@ -111,11 +113,10 @@ class Structure(PatternValues):
                 raise IndexError(f"index: rows {shapes} do not broadcast to one shape") from None
         if r.dim() == 1:
             return self._entries(r, c)
-        P = self.pattern
-        P.check_simple("index")
-        which, positions = _ops.entries(P.indptr, P.indices, P.shape, r.flatten(), c.flatten())
+        self.pattern.check_simple("index")
+        which, positions = self._find(r.flatten(), c.flatten())
         shape, width = tuple(r.shape), max(r.shape[1], 1)
-        which, picked = which.to(P.device), self.values.index_select(0, positions.to(P.device))
+        picked = self.values.index_select(0, positions)
         indptr, indices, values = _ops.from_coo(which // width, which % width, picked, shape)
         return self._trusted(Pattern(indptr, indices, shape, check=False), values)
 
@@ -142,10 +143,8 @@ class Structure(PatternValues):
         return self._trusted(pattern, self.values.index_select(0, positions))
 
     def _entries(self, rows: Tensor, cols: Tensor) -> Tensor:
-        P = self.pattern
-        P.check_simple("index")
-        which, positions = _ops.entries(P.indptr, P.indices, P.shape, rows, cols)
-        return _ops.place_entries(self.values, which, positions, rows.shape[0])
+        self.pattern.check_simple("index")
+        return _ops.place_entries(self.values, *self._find(rows, cols), rows.shape[0])
 
 
 def _is_integer(index: Any) -> bool:

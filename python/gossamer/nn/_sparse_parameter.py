@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gossamer._pattern import Pattern
+from gossamer._pattern import Pattern, Shape
 from gossamer._sparse_matrix import SparseMatrix
 
 
@@ -42,18 +42,20 @@ class SparseParameter(torch.nn.Module):
             raise TypeError(f"SparseParameter: A must be a SparseMatrix, not {type(A).__name__}")
         self.values = torch.nn.Parameter(A.values.detach().clone(), requires_grad=requires_grad)
         # Copies: what is loaded is written to them in place, and the pattern of A is frozen.
-        P = A.pattern
-        self.register_buffer("indptr", P.indptr.clone())
-        self.register_buffer("indices", P.indices.clone())
-        self.shape, self._simple = P.shape, P._simple
-        self._pattern = Pattern(self.indptr, self.indices, self.shape, check=False, simple=self._simple)
+        self.register_buffer("indptr", A.pattern.indptr.clone())
+        self.register_buffer("indices", A.pattern.indices.clone())
+        self._pattern = Pattern(self.indptr, self.indices, A.shape, check=False, simple=A.pattern._simple)
+
+    @property
+    def shape(self) -> Shape:
+        return self._pattern.shape
 
     @property
     def matrix(self) -> SparseMatrix:
         """The matrix of the values and the pattern that the module holds now."""
         P = self._pattern
         if P.indptr is not self.indptr or P.indices is not self.indices:  # moved to another device, or loaded
-            P = self._pattern = Pattern(self.indptr, self.indices, self.shape, check=False, simple=self._simple)
+            P = self._pattern = Pattern(self.indptr, self.indices, P.shape, check=False, simple=P._simple)
         return SparseMatrix._trusted(P, self.values)
 
     def forward(self, X: Any) -> Any:
@@ -64,8 +66,8 @@ class SparseParameter(torch.nn.Module):
         """A state with another pattern brings that pattern, checked; the number of entries must be the same."""
         indptr, indices = (state_dict.get(prefix + name) for name in ("indptr", "indices"))
         if isinstance(indptr, Tensor) and isinstance(indices, Tensor):
-            loaded = Pattern(indptr, indices, self.shape, simple=self._simple).to(self.indptr.device)
-            if not self._pattern.equals(loaded.to(index_dtype=self.indptr.dtype)):
+            loaded = Pattern(indptr, indices, self.shape, simple=self._pattern._simple).to(self.indptr.device)
+            if self.matrix.pattern != loaded:
                 self.indptr, self.indices = loaded.indptr.clone(), loaded.indices.clone()
         super()._load_from_state_dict(state_dict, prefix, *rest)
 

@@ -95,10 +95,10 @@ std::vector<Tensor> read_parts(const Header& h, const TextParts& parts, at::Scal
 }
 
 // To another type whose range holds every number: rounding is what a smaller type is for, wrapping around is not.
-Tensor cast_exactly(const std::string& path, const Tensor& values, at::ScalarType dtype) {
+Tensor within_range(const std::string& path, const Tensor& values, at::ScalarType dtype) {
   const Tensor cast = values.to(dtype);
   const bool integers = at::isIntegralType(dtype, /*includeBool=*/false);
-  const bool fits = integers ? at::equal(cast.to(values.scalar_type()), values) || !values.numel()
+  const bool fits = integers ? at::equal(cast.to(values.scalar_type()), values)
                              : cast.isfinite().logical_or(values.isfinite().logical_not()).all().item<bool>();
   TORCH_CHECK_VALUE(fits, "read_mtx: ", path, " has numbers that do not fit ", dtype);
   return cast;
@@ -114,7 +114,7 @@ Contents read(c10::string_view path_, std::optional<at::ScalarType> dtype) {
     const TextParts parts = mm::split(torch_pool(), h, text.data() + text.size());
     if (h.format == Format::coordinate) check_rows(h, text.size());
     std::vector<Tensor> result = read_parts(h, parts, parsed);
-    if (dtype) result.back() = cast_exactly(path, result.back(), *dtype);
+    if (dtype) result.back() = within_range(path, result.back(), *dtype);
     return {result, h.rows, h.cols, 0};
   } catch (const mm::Error& error) {
     TORCH_CHECK_VALUE(false, path, ":", error.line(), ": ", error.what());
