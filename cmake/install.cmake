@@ -9,6 +9,7 @@ if(GOSSAMER_TORCH)
   set_target_properties(gossamer PROPERTIES EXPORT_NAME gossamer)
   install(DIRECTORY include/gossamer DESTINATION include FILES_MATCHING PATTERN "*.h")
   install(TARGETS gossamer EXPORT GossamerTorch LIBRARY DESTINATION lib)
+  install(FILES "${GOSSAMER_LIBRARY_DIR}/torch_version" DESTINATION lib)
   install(EXPORT GossamerTorch NAMESPACE Gossamer:: FILE GossamerTorch.cmake DESTINATION ${config_dir})
 endif()
 configure_package_config_file(cmake/GossamerConfig.cmake.in ${CMAKE_BINARY_DIR}/GossamerConfig.cmake
