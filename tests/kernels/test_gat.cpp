@@ -15,6 +15,9 @@ namespace {
 
 using Real = long double;
 using Reals = std::vector<Real>;
+// aarch64's long double is a quadruple made by software: under qemu, one type's larger differences ran for ten minutes
+// and on.
+constexpr bool software_reals = std::numeric_limits<Real>::digits > 64;
 
 // One problem of either kind. Inputs: x_src; then alpha_src, alpha_dst, alpha_edge or x_dst, att, x_edge.
 template <class T, class I>
@@ -175,6 +178,7 @@ TYPED_TEST(Attention, EqualsItsDefinitionAtAllWidths) {
           Problem<T, I>(random, small_graph<I>(), heads, width, second, edges).expect_as_plain(false);
       for (const auto& [heads, width] : {std::pair(2, 1), {2, 5}, {2, 16}, {9, 8}, {5, 32}}) {
         if (sizeof(T) == 2 && heads > 2) continue;  // Z is rounded before the backward reads it: sums this long show it
+        if (software_reals && width > 5) continue;
         const int64_t long_row =
             heads > 2 && edges ? 3 : 35;  // differences for every edge, head and column take a while
         Problem<T, I> problem(random, small_graph<I>(long_row), heads, width, second, edges);
