@@ -1,15 +1,18 @@
 #!/bin/sh
-# What only the system has: GoogleTest (needed); ccache and chromium, which opens the report in a test (wanted, asked for
-# once). Installed with apt-get where that is allowed, otherwise named in one line.
+# What only the system has: GoogleTest (needed); ccache, chromium, which opens the report in a test, and SuiteSparse, whose
+# engines are tested, with the headers that our declarations are compared to (wanted, asked for once). Installed with
+# apt-get where that is allowed, otherwise named in one line.
 set -eu
 cd "$(dirname "$0")/.."
 gtest() { [ -e /usr/include/gtest/gtest.h ] || [ -e /usr/local/include/gtest/gtest.h ]; }
+suitesparse() { [ -e /usr/include/suitesparse/cholmod.h ] || [ -e /usr/local/include/suitesparse/cholmod.h ]; }
 missing=""
 gtest || missing="libgtest-dev"
-if [ ! -e .venv/.wanted ]; then
+if [ ! -e .venv/.wanted ] || [ scripts/system_packages.sh -nt .venv/.wanted ]; then
   for program in ccache chromium; do
     command -v "$program" >/dev/null || missing="$missing $program"
   done
+  suitesparse || missing="$missing libsuitesparse-dev"
 fi
 [ -n "$missing" ] || exit 0
 if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
@@ -24,3 +27,4 @@ gtest || {
   echo "Gossamer's tests need GoogleTest from the system's packages: sudo apt-get install libgtest-dev" >&2
   exit 1
 }
+suitesparse || echo "without SuiteSparse its engines are not tested: sudo apt-get install libsuitesparse-dev" >&2

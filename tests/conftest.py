@@ -21,7 +21,8 @@ sys.path.insert(0, str(ROOT))  # bench, cases, examples and report are packages 
 # Another folder than the release preset's is for a build on the side.
 BUILD = Path(os.environ.get("GOSSAMER_BUILD", ROOT / "build" / "release"))
 STANDIN = BUILD / "libgossamer_standin.so"
-if STANDIN.exists() and os.environ.get("GOSSAMER_STANDIN") != "off":
+DEVICES = ["cpu", "cuda"] if os.environ.get("GOSSAMER_STANDIN") != "off" else ["cpu"]
+if STANDIN.exists() and "cuda" in DEVICES:
     cuda_standin.load(str(STANDIN))
 
 import torch  # noqa: E402
@@ -29,10 +30,10 @@ import torch  # noqa: E402
 DATA = Path(os.environ.get("GOSSAMER_DATA", ROOT.parent / "shared" / "data"))
 
 
-@pytest.fixture(params=["cpu", "cuda"])
+@pytest.fixture(params=DEVICES)
 def device(request: pytest.FixtureRequest) -> torch.device:
     if request.param == "cuda" and torch.cuda.device_count() == 0:
-        pytest.skip("no stand-in for cuda: build the release preset with GOSSAMER_TESTS=torch")
+        pytest.skip("no stand-in for cuda: GOSSAMER_STANDIN is off, or it is not built")
     return torch.device(request.param, 0) if request.param == "cuda" else torch.device("cpu")
 
 

@@ -206,9 +206,8 @@ def test_mistake_is_named(mistake: Mistake, inference: bool, runner: Runner) -> 
 
 
 @pytest.mark.parametrize("inference", [False, True], ids=["normal", "inference"])
+@pytest.mark.parametrize("device", ["cuda"], indirect=True)
 def test_devices_must_agree(device: torch.device, inference: bool) -> None:
-    if device.type == "cpu":
-        pytest.skip("takes two devices")
     A, x = matrix(), ones(3)
     with torch.inference_mode(inference):
         with pytest.raises(ValueError, match=r"^spmm: X is on cuda:0 but the pattern is on cpu$"):
