@@ -7,16 +7,13 @@ differentiably. What depends on the pattern alone (a diagonal, a triangle) is ke
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from gossamer._pattern import Pattern, as_index, simple_within
 from gossamer._values import PatternValues
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _ops = torch.ops.gossamer
 

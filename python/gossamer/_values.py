@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from gossamer._pattern import Pattern
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class PatternValues:

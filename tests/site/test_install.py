@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`pip install .` as a user does it, into a place of its own; then Python imports it, CMake finds it, its commands run.
+"""The wheel and the source distribution, as a user gets them: built, looked into, installed in an environment of their
+own, and tested there.
 
-It builds where `make` has built, with the same compiler, so that nothing is compiled a second time.
+They are built where `make` has built, with the same compiler, so that nothing is compiled a second time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,13 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
+import tarfile
+import zipfile
+from email import message_from_string
 from pathlib import Path
+
+from torch_in_name import sentence, torch_named
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,31 +39,131 @@ for name in ("report.demo", "bench.__main__", "cases", "examples.learned_jacobi"
     module = _programs.load(name)
     assert pathlib.Path(module.__file__).is_relative_to(place), module.__file__
 assert all((place / "report" / f"page.{{kind}}").exists() for kind in ("html", "css", "js"))
-assert main(["info"]) == 0
 assert main(["demo", "--only", "nothing"]) == 2
 """
 
 
-def test_pip_install(tmp_path: Path) -> None:
-    place = tmp_path / "site"
+def run(*command: str | Path, **environment: str) -> str:
+    """What the command prints, if it succeeds. It sees no other Gossamer than the installed one."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "GOSSAMER_LIBRARY")}
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, env={**inherited, **environment}, cwd=ROOT.anchor, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def built_wheel(folder: Path) -> Path:
     cache = (ROOT / "build/release/CMakeCache.txt").read_text()
     compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache, re.MULTILINE)
     assert compiler is not None
-    environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count()), "CXX": compiler[1]}
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
-    options = [
-        "--disable-pip-version-check",
-        "--target",
-        str(place),
-        f"--config-settings=build-dir={ROOT}/build/release",
-    ]
-    done = subprocess.run([*command, *options, str(ROOT)], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    program = [sys.executable, "-c", PROGRAM.format(place=str(place))]
-    ran = subprocess.run(
-        program, env={**os.environ, "PYTHONPATH": str(place)}, cwd=tmp_path, capture_output=True, text=True, check=False
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    options = ["--disable-pip-version-check", f"--config-settings=build-dir={ROOT}/build/release", "-w", folder]
+    run(*pip, *options, ROOT, CMAKE_BUILD_PARALLEL_LEVEL=str(os.cpu_count()), CXX=compiler[1])
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+def assert_metadata(text: str) -> None:
+    """What an index shows. It does not know the files beside the README: nothing may lead to them."""
+    metadata = message_from_string(text)
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["Author"] == "the Gossamer authors"
+    assert metadata.get_all("License-File") == ["LICENSE", "licenses/Eigen.txt", "licenses/MPL-2.0.txt"]
+    assert "Typing :: Typed" in metadata.get_all("Classifier", [])
+    page = metadata.get_payload()
+    assert isinstance(page, str)
+    assert page.count("```") == (ROOT / "README.md").read_text().count("```") > 0
+    assert [target for target in re.findall(r"\]\(([^)]*)\)", page) if not target.startswith("https://")] == []
+    assert "src=" not in page
+
+
+def assert_wheel(wheel: Path, folder: Path) -> None:
+    """It is for every Python, with all that belongs to it and no trace of where it was built."""
+    machine = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    assert re.fullmatch(rf"gossamer_sparse-[\d.]+-py3-none-{machine}\.whl", wheel.name)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    [metadata] = folder.glob("*.dist-info/METADATA")
+    assert_metadata(metadata.read_text())
+    for name in ("LICENSE", "licenses/Eigen.txt", "licenses/MPL-2.0.txt"):
+        assert (metadata.parent / "licenses" / name).read_bytes() == (ROOT / name).read_bytes()
+    assert (folder / "gossamer" / "py.typed").exists()
+    for path in folder.rglob("*"):
+        assert path.is_dir() or str(ROOT).encode() not in path.read_bytes(), path
+    library = folder / "gossamer" / "lib" / "libgossamer.so"
+    needed = run("readelf", "--dynamic", library)
+    assert "libtorch_cpu.so" in needed
+    assert "python" not in needed
+    symbols = run("nm", "--dynamic", "--undefined-only", library).split()
+    assert any("at4_ops" in name for name in symbols)
+    assert [name for name in symbols if re.match("_?Py", name)] == []
+
+
+def fresh_environment(folder: Path, wheel: Path) -> Path:
+    """The python of an environment that has the wheel and, through a path, the packages of this one, but not the .pth
+    file by which this one uses the checkout."""
+    run(sys.executable, "-m", "venv", folder)
+    python = folder / "bin" / "python"
+    pip = [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]
+    run(*pip, wheel)
+    (Path(run(python, "-c", "import site; print(site.getsitepackages()[0])").strip()) / "others.pth").write_text(
+        sysconfig.get_path("purelib") + "\n"
     )
-    assert ran.returncode == 0, ran.stderr
+    return python
+
+
+def test_wheel(tmp_path: Path) -> None:
+    wheel = built_wheel(tmp_path / "dist")
+    assert_wheel(wheel, tmp_path / "unpacked")
+    place = tmp_path / "environment"
+    python = fresh_environment(place, wheel)
+    run(python, "-c", PROGRAM.format(place=str(place)))
+    assert "torch: 2.13" in run(place / "bin" / "gossamer", "info")
+    tests = run(
+        python,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        ROOT / "tests/matrix/test_construct.py",
+        GOSSAMER_STANDIN="off",
+    )
+    assert "passed" in tests
+    assert_another_torch_is_refused(tmp_path, run(python, "-c", "import gossamer; print(gossamer.cmake_prefix_path)"))
+
+
+def assert_another_torch_is_refused(folder: Path, prefix: str) -> None:
+    """By find_package(Gossamer) in a C++ user's CMakeLists.txt."""
+    torch = torch_named("2.14.0", folder / "torch")
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(P LANGUAGES CXX)\nfind_package(Gossamer REQUIRED)\n"
+    )
+    command = ["cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix.strip()}"]
+    done = subprocess.run([*command, f"-DTorch_DIR={torch}"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert f"This Gossamer was built with torch 2.13, and the one in {torch} is 2.14.0:" in sentence(done.stderr)
+
+
+def test_source_distribution(tmp_path: Path) -> None:
+    """It holds every file of the repository, as it is: what builds in a clone builds from it. CMake accepts it."""
+    program = (
+        "import os, sys; os.chdir(sys.argv[1]); from scikit_build_core.build import build_sdist as f; f(sys.argv[2])"
+    )
+    run(sys.executable, "-c", program, ROOT, tmp_path)
+    [archive] = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as files:
+        files.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / archive.name.removesuffix(".tar.gz")
+    tracked = run("git", "-C", ROOT, "ls-files", "-z").split("\0")[:-1]
+    assert len(tracked) > 300
+    for name in tracked:
+        if (ROOT / name).exists():  # it may be about to be deleted
+            assert (unpacked / name).read_bytes() == (ROOT / name).read_bytes(), name
+    assert_metadata((unpacked / "PKG-INFO").read_text())
+    configure = ["cmake", "-S", unpacked, "-B", tmp_path / "build", "-G", "Ninja"]
+    run(*configure, f"-DPython_EXECUTABLE={sys.executable}", "-DGOSSAMER_TESTS=torch")
 
 
 def test_fast_math_is_refused(tmp_path: Path) -> None:
