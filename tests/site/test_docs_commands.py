@@ -48,7 +48,7 @@ def test_commands_are_found() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_make_targets(page: str) -> None:
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for words in commands(page, "make"):
         assert {word for word in words if "=" not in word} <= targets
         for word in words:
