@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Numbers times a matrix: the pattern stays.
 #pragma once
-#include <utility>
+#include <c10/core/Scalar.h>
 
 #include <gossamer/sparse_matrix.h>
 
@@ -17,9 +17,9 @@ SparseMatrix operator-(const SparseMatrix& A);
 // s: a number, a 0-dim tensor, or (H,), one number a head. Differentiable in both.
 SparseMatrix operator*(const SparseMatrix& A, const Tensor& s);
 SparseMatrix operator*(const Tensor& s, const SparseMatrix& A);
-SparseMatrix operator*(const SparseMatrix& A, double s);
-SparseMatrix operator*(double s, const SparseMatrix& A);
+SparseMatrix operator*(const SparseMatrix& A, const at::Scalar& s);
+SparseMatrix operator*(const at::Scalar& s, const SparseMatrix& A);
 SparseMatrix operator/(const SparseMatrix& A, const Tensor& s);
-SparseMatrix operator/(const SparseMatrix& A, double s);
+SparseMatrix operator/(const SparseMatrix& A, const at::Scalar& s);
 
 }  // namespace gossamer

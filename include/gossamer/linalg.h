@@ -4,7 +4,6 @@
 #include <c10/util/Exception.h>
 
 #include <string>
-#include <utility>
 
 #include <gossamer/sparse_matrix.h>
 
@@ -62,6 +61,11 @@ namespace linalg {
 Tensor solve_triangular(const SparseMatrix& L, const Tensor& b, bool upper = false, bool unit_diagonal = false,
                         bool transpose = false);
 
+// As torch::linalg_slogdet gives it.
+struct SignAndLogDet {
+  Tensor sign, logabsdet;
+};
+
 // The factors of a square matrix: they serve any number of solves, their gradients, and the determinant. Copies share
 // them. The values of A must not be changed in place meanwhile.
 class Factor {
@@ -71,7 +75,7 @@ class Factor {
   const SparseMatrix& A() const { return A_; }
   Tensor solve(const Tensor& b, bool transpose = false) const;  // x with A x = b, or Aᵀ x = b
   Tensor logdet() const;                                        // log|det A|; () or (H,). Gradient: A⁻ᵀ on the pattern
-  std::pair<Tensor, Tensor> slogdet() const;                    // {sign of det A, log|det A|}
+  SignAndLogDet slogdet() const;                                // the sign of det A, and log|det A|
   std::string engine() const;                                   // the library that made the factors
 
  private:

@@ -4,6 +4,7 @@
 #include <any>
 #include <array>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -26,6 +27,7 @@ enum class Entries { unique, parallel, unknown };
 // unique; int32 or int64. Copies share everything.
 class Pattern {
  public:
+  Pattern();  // 0 x 0, for a member that gets its pattern later
   // Throws unless the tensors are a well-formed pattern; check = false trusts them.
   Pattern(Tensor indptr, Tensor indices, Shape shape, bool check = true, Entries entries = Entries::unique);
 
@@ -47,11 +49,14 @@ class Pattern {
   void check_simple(const char* op) const;
   Entries entries() const;  // what is known so far, for patterns that are made from this one
 
-  Tensor row_indices() const;                    // the row of each entry, int64
-  Pattern T() const;                             // made once and kept; T().T() is this
-  Tensor transpose_perm() const;                 // entry q of T() is entry transpose_perm()[q] of this
-  std::vector<Tensor> levels(bool upper) const;  // {level_ptr, order} of a triangle, kept
+  Tensor row_indices() const;                            // the row of each entry, int64
+  Pattern T() const;                                     // made once and kept; T().T() is this
+  Tensor transpose_perm() const;                         // entry q of T() is entry transpose_perm()[q] of this
+  std::tuple<Tensor, Tensor, Tensor> transpose() const;  // indptr and indices of T(), and transpose_perm()
+  std::vector<Tensor> levels(bool upper) const;          // {level_ptr, order} of a triangle, kept
+  Tensor analysis() const;                               // what ops::factorize can know from the pattern alone, kept
   Pattern to(at::Device device) const;
+  Pattern with_index_type(at::ScalarType type) const;  // int32 or int64; itself if it has it
   Pattern widened() const;  // with int64 indices; made once and kept, and this itself if it has them
 
   // Derived together with another pattern, once, and kept here for as long as the other one lives.
@@ -77,7 +82,9 @@ class Pattern {
   }
 
   bool same_as(const Pattern& other) const { return state_ == other.state_; }
-  bool equals(const Pattern& other) const;  // entry for entry; found out once for each other pattern
+  bool equals(const Pattern& other) const;      // entry for entry; found out once for each other pattern
+  bool operator==(const Pattern& other) const;  // the same entries in the same shape; index types may differ
+  std::string repr() const;                     // "Pattern(3 x 4, nnz=5, int32, cpu)"
 
  private:
   struct State;
@@ -93,6 +100,9 @@ struct Pattern::Merged {
   Pattern pattern;
   Tensor at_A, at_B;
 };
+using Merged = Pattern::Merged;
+
+std::ostream& operator<<(std::ostream& out, const Pattern& P);  // repr()
 
 // Namespace ops holds, here and in the other headers, the ops as the dispatcher knows them (torch.ops.gossamer.*):
 // plain tensors in, plain tensors out, so that they trace, batch and differentiate like torch's own. SparseMatrix is

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Products with dense and with sparse matrices, sums, entrywise products.
 #pragma once
-#include <optional>
+#include <c10/core/Scalar.h>
 
+#include <optional>
+#include <variant>
+
+#include <gossamer/elementwise.h>
 #include <gossamer/sparse_matrix.h>
 
 namespace gossamer {
@@ -62,8 +66,12 @@ inline Tensor matmul(const Tensor& X, const SparseMatrix& A) {
   return A.rmatmul(X);
 }
 
-// αA + βB on the union of the patterns; α and β may be tensors that want a gradient.
-SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Tensor& alpha, const Tensor& beta);
+// A number, or a tensor of one (with heads, of one a head), which may want a gradient.
+using Number = std::variant<at::Scalar, Tensor>;
+
+// αA + βB on the union of the patterns: spadd(A, B), spadd(A, B, 2, -1), spadd(A, B, alpha).
+SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Number& alpha = at::Scalar(1),
+                   const Number& beta = at::Scalar(1));
 SparseMatrix operator+(const SparseMatrix& A, const SparseMatrix& B);
 SparseMatrix operator-(const SparseMatrix& A, const SparseMatrix& B);
 

@@ -1,27 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A sparse matrix: a frozen pattern and a tensor of values on it. Only the values are differentiated.
 #pragma once
-#include <ATen/TensorIndexing.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <initializer_list>
+#include <iosfwd>
 #include <optional>
 #include <string>
 
 #include <gossamer/pattern.h>
 
+namespace at::indexing {
+struct TensorIndex;  // ATen/TensorIndexing.h takes 4 s to compile; whoever names a Slice has included it, or torch.h
+}
+
 namespace gossamer {
+
+using at::indexing::TensorIndex;
 
 // values: (nnz,), or (nnz, H) for H matrices on one pattern.
 class SparseMatrix {
  public:
+  SparseMatrix();  // 0 x 0, for a member that gets its matrix later
   SparseMatrix(Pattern pattern, Tensor values);
   SparseMatrix(Tensor indptr, Tensor indices, Tensor values, Shape shape, bool check = true);
 
   const Pattern& pattern() const { return pattern_; }
   operator const Pattern&() const { return pattern_; }  // A function of a pattern takes a matrix too, as in Python.
   const Tensor& values() const { return values_; }
+  const Tensor& indptr() const { return pattern_.indptr(); }
+  const Tensor& indices() const { return pattern_.indices(); }
   const Shape& shape() const { return pattern_.shape(); }
   int64_t rows() const { return pattern_.rows(); }
   int64_t cols() const { return pattern_.cols(); }
@@ -30,14 +40,17 @@ class SparseMatrix {
   at::Device device() const { return values_.device(); }
 
   bool requires_grad() const { return values_.requires_grad(); }
-  SparseMatrix& requires_grad_(bool on = true);
-  std::optional<SparseMatrix> grad() const;  // on the same pattern; empty before a backward
+  SparseMatrix& requires_grad_(bool on = true) &;
+  SparseMatrix requires_grad_(bool on = true) &&;  // of a temporary: itself, not a reference to what is gone
+  std::optional<SparseMatrix> grad() const;        // on the same pattern; empty before a backward
   SparseMatrix detach() const { return with_values(values_.detach()); }
 
   SparseMatrix with_values(Tensor values) const { return SparseMatrix(pattern_, std::move(values)); }
   SparseMatrix T() const;
   SparseMatrix to(at::Device device) const;
   SparseMatrix to(at::ScalarType dtype) const { return with_values(values_.to(dtype)); }
+  SparseMatrix to(at::Device device, at::ScalarType dtype) const { return to(device).to(dtype); }
+  SparseMatrix with_index_type(at::ScalarType type) const;  // int32 or int64; the values are shared
   Tensor to_dense() const;
   Tensor to_torch() const;        // a torch CSR tensor that shares the arrays
   SparseMatrix coalesce() const;  // parallel entries added up; itself if there are none
@@ -65,9 +78,17 @@ class SparseMatrix {
   Tensor diagonal(int64_t k = 0) const;                        // A[i, i + k]
   Tensor trace() const;                                        // Σ A[i, i]
   Tensor index(int64_t i, int64_t j) const;                    // A[i, j]
+  Tensor index(std::initializer_list<int64_t> place) const;    // A.index({i, j}), as torch spells it
   Tensor index(const Tensor& rows, const Tensor& cols) const;  // A[rows[k], cols[k]], pair by pair
-  // A[a:b, c:d]; steps may be negative.
-  SparseMatrix index(const at::indexing::Slice& rows, const at::indexing::Slice& cols = {}) const;
+  // Everything else is a matrix, also of one row or one column. As torch spells it: integers, Slice (steps may be
+  // negative), arrays, masks, "...", in any mix; A[rows] is A.index({rows}). Two arrays of which one has two dimensions
+  // are broadcast, so that {rows.unsqueeze(1), cols} is every row by every column.
+  SparseMatrix index(std::initializer_list<TensorIndex> key) const;  // A.index({Slice(0, 3), cols})
+  SparseMatrix index(at::ArrayRef<TensorIndex> key) const;
+  SparseMatrix index(const TensorIndex& rows) const;
+  SparseMatrix index(const TensorIndex& rows, const TensorIndex& cols) const;
+  SparseMatrix operator[](int64_t i) const;  // row i, 1 x cols
+  SparseMatrix operator[](const TensorIndex& rows) const;
   // B[r, c] = A[rows[r], cols[c]]; none is all of the axis.
   SparseMatrix submatrix(const std::optional<Tensor>& rows, const std::optional<Tensor>& cols = {}) const;
   SparseMatrix tril(int64_t k = 0) const;  // the entries with j - i <= k
@@ -78,14 +99,21 @@ class SparseMatrix {
   Tensor values_;
 };
 
+std::ostream& operator<<(std::ostream& out, const SparseMatrix& A);  // repr()
+
 SparseMatrix from_coo(const Tensor& rows, const Tensor& cols, const Tensor& values, Shape shape);
 SparseMatrix from_dense(const Tensor& dense);
 SparseMatrix from_torch(const Tensor& A);
 // A[target, source] = value for each column (source, target) of edge_index: row i gathers from what points at i.
 SparseMatrix from_edge_index(const Tensor& edge_index, std::optional<Tensor> values = {},
                              std::optional<int64_t> num_nodes = {});
-SparseMatrix eye(int64_t n, std::optional<int64_t> cols = {}, at::TensorOptions options = {});
+SparseMatrix eye(int64_t rows, std::optional<int64_t> cols = {}, at::TensorOptions options = {});
+SparseMatrix eye(int64_t n, at::TensorOptions options);
 SparseMatrix poisson(at::IntArrayRef grid, at::TensorOptions options = {});
+// round(density · rows · cols) distinct entries at uniformly random places, values uniform on [0, 1).
+SparseMatrix random(int64_t rows, int64_t cols, double density = 0.01, at::TensorOptions options = {});
+SparseMatrix random(int64_t rows, int64_t cols, double density, at::Generator generator,
+                    at::TensorOptions options = {});
 SparseMatrix random(Shape shape, double density = 0.01, std::optional<at::Generator> generator = {},
                     at::TensorOptions options = {});
 

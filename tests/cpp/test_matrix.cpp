@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <sstream>
+
 #include "message.h"
 
 namespace gs = gossamer;
@@ -53,6 +55,68 @@ TEST(Matrix, ReprIsPythons) {
   EXPECT_EQ(gs::poisson({30, 30}, f64).repr(), "SparseMatrix(900 x 900, nnz=4380, float64, int32, cpu)");
   auto heads = example().with_values(torch::ones({4, 2}, torch::kBFloat16)).requires_grad_();
   EXPECT_EQ(heads.repr(), "SparseMatrix(3 x 4, nnz=4, heads=2, bfloat16, int32, cpu, requires_grad=True)");
+}
+
+TEST(Matrix, StreamsSayTheIndexType) {
+  std::ostringstream text;
+  text << gs::eye(2) << ' ' << gs::eye(2, f64).with_index_type(torch::kInt64).pattern();
+  EXPECT_EQ(text.str(), "SparseMatrix(2 x 2, nnz=2, float32, int32, cpu) Pattern(2 x 2, nnz=2, int64, cpu)");
+}
+
+// A member of a struct, before it gets its matrix.
+TEST(Matrix, TheDefaultIsEmpty) {
+  struct Problem {
+    gs::SparseMatrix A;
+    gs::Pattern P;
+  } problem;
+  EXPECT_EQ(problem.A.repr(), "SparseMatrix(0 x 0, nnz=0, float32, int32, cpu)");
+  EXPECT_TRUE(problem.A.pattern() == problem.P);
+  EXPECT_EQ(problem.A.matmul(torch::ones({0, 3})).size(1), 3);
+  EXPECT_EQ(problem.A.sum().item<float>(), 0);
+  problem.A = example();
+  EXPECT_EQ(problem.A.nnz(), 4);
+}
+
+TEST(Matrix, ATemporaryThatWantsAGradientOutlivesItsStatement) {
+  static_assert(std::is_same_v<decltype(example().requires_grad_()), gs::SparseMatrix>);
+  const auto& A = example().requires_grad_();  // a reference would dangle; the sanitizers would say so
+  A.matmul(torch::ones(4, f64)).sum().backward();
+  EXPECT_TRUE(torch::equal(A.grad()->values(), torch::ones(4, f64)));
+  auto B = example();
+  EXPECT_EQ(&B.requires_grad_(), &B);
+  EXPECT_FALSE(B.requires_grad_(false).requires_grad());
+}
+
+TEST(Matrix, OtherTypesAndIndexTypes) {
+  const auto A = example();
+  EXPECT_EQ(A.to(torch::kFloat32).dtype(), torch::kFloat32);
+  EXPECT_EQ(A.to(torch::kCPU, torch::kComplexDouble).dtype(), torch::kComplexDouble);
+  const auto wide = A.with_index_type(torch::kInt64);
+  EXPECT_EQ(wide.indptr().scalar_type(), torch::kInt64);
+  EXPECT_EQ(wide.indices().scalar_type(), torch::kInt64);
+  EXPECT_TRUE(wide.pattern() == A.pattern() && !wide.pattern().equals(A.pattern()));
+  EXPECT_TRUE(wide.with_index_type(torch::kInt32).pattern().equals(A.pattern()));
+  EXPECT_FALSE(A.pattern() == A.T().pattern());
+  EXPECT_EQ(message([&] { A.with_index_type(torch::kFloat32); }),
+            "with_index_type: an index type is torch::kInt32 or torch::kInt64, not Float");
+  const gs::Pattern huge(torch::tensor({0, 0}), torch::zeros({0}, torch::kInt64), {1, int64_t{1} << 40});
+  EXPECT_EQ(message([&] { huge.with_index_type(torch::kInt32); }),
+            "with_index_type: 1 x 1099511627776 with 0 entries does not fit int32");
+}
+
+TEST(Matrix, RandomAndEyeTakeWhatPythonsTake) {
+  EXPECT_EQ(gs::random(20, 30).nnz(), 6);
+  EXPECT_EQ(gs::random(20, 30, 0.1, f64).dtype(), f64);
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(7), again = at::make_generator<at::CPUGeneratorImpl>(7);
+  EXPECT_TRUE(torch::equal(gs::random(9, 9, 0.5, generator).to_dense(), gs::random({9, 9}, 0.5, again).to_dense()));
+  EXPECT_TRUE(torch::equal(gs::eye(3, f64).to_dense(), torch::eye(3, f64)));
+}
+
+TEST(Matrix, VersionAndConfiguration) {
+  const std::string version = std::to_string(GOSSAMER_VERSION_MAJOR) + "." + std::to_string(GOSSAMER_VERSION_MINOR) +
+                              "." + std::to_string(GOSSAMER_VERSION_PATCH);
+  EXPECT_EQ(version, GOSSAMER_VERSION);
+  EXPECT_EQ(gs::show_config().find("gossamer: " GOSSAMER_VERSION "\n"), 0);
 }
 
 TEST(Matrix, ProductsAndGradients) {

@@ -47,6 +47,39 @@ TEST(Products, SumAndDifference) {
       sample(6, 5, 3), sample(6, 5, 4), [](auto& A, auto& B) { return A - B; }, [](auto& X, auto& Y) { return X - Y; });
 }
 
+TEST(Products, SumsTakeNumbersAndTensors) {
+  const auto alpha = torch::tensor(0.5, f64).requires_grad_();
+  expect_same(
+      sample(6, 5, 1), sample(6, 5, 2), [](auto& A, auto& B) { return gs::spadd(A, B); },
+      [](auto& X, auto& Y) { return X + Y; });
+  expect_same(
+      sample(6, 5, 1), sample(6, 5, 2), [](auto& A, auto& B) { return gs::spadd(A, B, 2, -0.5); },
+      [](auto& X, auto& Y) { return 2 * X - 0.5 * Y; });
+  expect_same(
+      sample(6, 5, 1), sample(6, 5, 2), [&](auto& A, auto& B) { return gs::spadd(A, B, alpha, 3); },
+      [&](auto& X, auto& Y) { return alpha * X + 3 * Y; });
+  const auto A = sample(6, 5, 1).detach();
+  const auto dalpha = torch::autograd::grad({gs::spadd(A, A, 1, alpha).sum()}, {alpha})[0];
+  EXPECT_TRUE(torch::allclose(dalpha, A.sum()));
+}
+
+// A number keeps the kind of a type, as in Python: integers times 2 are integers.
+TEST(Products, OperatorsAreSpelledAsInPython) {
+  const auto A = gs::poisson({3}, torch::kInt64), B = gs::eye(3, torch::kInt64);
+  const auto D = A.to_dense(), E = B.to_dense();
+  EXPECT_TRUE(torch::equal((2 * A - B * 3 + -A).to_dense(), D - 3 * E));
+  EXPECT_TRUE(torch::equal((A * B).to_dense(), D * E));
+  EXPECT_EQ((A * 2).dtype(), torch::kInt64);
+  EXPECT_EQ((A * 2.5).dtype(), torch::kFloat32);
+  EXPECT_TRUE(torch::equal((A / 2).to_dense(), D / 2));
+  const auto C = A.to(f64) * c10::complex<double>(0, 1);
+  EXPECT_EQ(C.dtype(), torch::kComplexDouble);
+  const auto X = torch::ones({3, 2}, f64), F = A.to(f64).to_dense();
+  EXPECT_TRUE(torch::equal(gs::matmul(A.to(f64), X), F.mm(X)) &&
+              torch::equal(gs::matmul(X.t(), A.to(f64)), X.t().mm(F)));
+  EXPECT_TRUE(torch::equal(gs::matmul(A.to(f64), A.to(f64)).to_dense(), F.mm(F)));
+}
+
 TEST(Products, EntrywiseProduct) {
   expect_same(
       sample(6, 5, 1), sample(6, 5, 2), [](auto& A, auto& B) { return gs::hadamard(A, B); },

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "message.h"
+
 namespace gs = gossamer;
 
 namespace {
@@ -47,7 +49,72 @@ TEST(Structure, IndexIsPairByPairAndSubmatrixIsEveryRowByEveryColumn) {
   EXPECT_TRUE(same(A.submatrix({}, cols), D.index({torch::indexing::Slice(), cols})));
   EXPECT_TRUE(same(A.submatrix(torch::tensor({true, false, true})), D.index_select(0, torch::tensor({0, 2}))));
   EXPECT_THROW(A.submatrix(torch::tensor({3})), c10::IndexError);
-  EXPECT_THROW(A.index(rows, torch::tensor({0})), c10::IndexError);
+  EXPECT_TRUE(torch::equal(A.index(rows, torch::tensor({0})), D.index({rows, torch::tensor({0})})));
+  EXPECT_THROW(A.index(rows, torch::tensor({0, 1})), c10::IndexError);
+}
+
+// Two integers and two arrays of one dimension are numbers, everything else is a matrix: the types say so.
+TEST(Structure, IndexTakesWhatTorchTakes) {
+  using torch::indexing::Ellipsis;
+  using torch::indexing::Slice;
+  const auto A = example();
+  const auto D = A.to_dense();
+  const auto rows = torch::tensor({2, 0, 2}), cols = torch::tensor({3, 0, -1});
+  const auto mask = torch::tensor({true, false, true, true});
+  const int64_t i = 1;
+  static_assert(std::is_same_v<decltype(A.index({1, 2})), torch::Tensor>);
+  static_assert(std::is_same_v<decltype(A[1]), gs::SparseMatrix>);
+  EXPECT_EQ(A.index({1, 2}).item<double>(), -3.0);
+  EXPECT_EQ(A.index({i, -1}).item<double>(), 4.0);
+  EXPECT_EQ(A.index(torch::tensor(1), torch::tensor(2)).item<double>(), -3.0);
+  EXPECT_TRUE(same(A[i], D.slice(0, 1, 2)) && same(A[-1], D.slice(0, 2, 3)) && same(A[0], D.slice(0, 0, 1)));
+  EXPECT_TRUE(same(A[Slice(1, 3)], D.slice(0, 1, 3)) && same(A[rows], D.index({rows})));
+  EXPECT_TRUE(same(A.index({i, Slice(1)}), D.index({Slice(1, 2), Slice(1)})));
+  EXPECT_TRUE(same(A.index({Slice(), 2}), D.slice(1, 2, 3)) && same(A.index({"...", 2}), D.slice(1, 2, 3)));
+  EXPECT_TRUE(same(A.index({Slice(0, 2), cols}), D.index({Slice(0, 2), cols})));
+  EXPECT_TRUE(same(A.index({rows, Slice(1, 4, 2)}), D.index({rows, Slice(1, 4, 2)})));
+  EXPECT_TRUE(same(A.index({rows, 2}), D.index({rows}).slice(1, 2, 3)) &&
+              same(A.index(0, cols), D.index({Slice(0, 1), cols})));
+  EXPECT_TRUE(same(A.index({Slice(), mask}), D.index({Slice(), mask})));
+  EXPECT_TRUE(same(A.index({rows}), D.index({rows})) && same(A.index({Ellipsis}), D) && same(A.index({Slice()}), D));
+  EXPECT_TRUE(same(A.index(Slice(0, 2), cols), D.index({Slice(0, 2), cols})));
+  const std::vector<torch::indexing::TensorIndex> key = {rows, Slice(1, 3)};
+  EXPECT_TRUE(same(A.index(key), D.index({rows, Slice(1, 3)})));
+}
+
+TEST(Structure, ArraysOfTwoDimensionsBroadcast) {
+  const auto A = example();
+  const auto D = A.to_dense();
+  const auto rows = torch::tensor({2, 0, 2}), cols = torch::tensor({3, 0, -1, 2});
+  const auto r2 = torch::tensor({{0, 2, 1}, {-1, 0, 0}}), c2 = torch::tensor({{0, 3, 2}, {0, 1, 2}});
+  EXPECT_TRUE(same(A.index({rows.unsqueeze(1), cols}), D.index({rows.unsqueeze(1), cols})));
+  EXPECT_TRUE(same(A.index({rows.unsqueeze(1), cols.unsqueeze(0)}), D.index({rows.unsqueeze(1), cols})));
+  EXPECT_TRUE(same(A.index({r2, c2}), D.index({r2, c2})));
+  EXPECT_TRUE(same(A.index({r2, torch::tensor({3, 0, 2})}), D.index({r2, torch::tensor({3, 0, 2})})));
+  EXPECT_TRUE(same(A.index({rows, c2}), D.index({rows, c2})));
+  EXPECT_TRUE(same(A.index({rows.unsqueeze(0), cols.unsqueeze(1)}), D.index({rows.unsqueeze(0), cols.unsqueeze(1)})));
+}
+
+TEST(Structure, IndexSaysHowTheOtherKindIsSpelled) {
+  using torch::indexing::None;
+  using torch::indexing::Slice;
+  const auto A = example();
+  const auto rows = torch::tensor({2, 0}), r2 = torch::tensor({{0, 2}, {1, 1}});
+  EXPECT_EQ(message([&] { A.index({rows, rows}); }),
+            "index: two arrays of one dimension are entries, pair by pair, a tensor: A.index(rows, cols) gives it, "
+            "A.submatrix(rows, cols) every row by every column");
+  EXPECT_EQ(message([&] { A.index(r2, rows); }),
+            "index: rows (2, 2) and cols (2,) give a matrix: A.index({rows, cols})");
+  EXPECT_EQ(message([&] { A.index({2}); }), "index: {2} is a row, a matrix: A[2] gives it");
+  EXPECT_EQ(message([&] { A.index({Slice(), None}); }),
+            "index: cols must be integers, a slice, an array or a mask, not None");
+  EXPECT_EQ(message([&] { A.index({true, Slice()}); }),
+            "index: rows must be integers, a slice, an array or a mask, not bool");
+  EXPECT_EQ(message([&] { A.index({r2, torch::tensor({0, 1, 2})}); }),
+            "index: rows (2, 2) and cols (3,) do not broadcast to one shape");
+  EXPECT_EQ(message([&] { A.index({Slice(), Slice(), 1}); }), "index: a matrix has 2 axes, not 3");
+  EXPECT_EQ(message([&] { A[3]; }), "index: rows[0] is 3, outside -3 … 2");
+  EXPECT_EQ(message([&] { A.index({Slice(), torch::Tensor()}); }), "index: cols is a tensor that is not defined");
 }
 
 TEST(Structure, SlicesStepForwardsAndBackwards) {

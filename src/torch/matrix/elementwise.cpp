@@ -57,11 +57,11 @@ SparseMatrix operator*(const Tensor& s, const SparseMatrix& A) {
   return A * s;
 }
 
-SparseMatrix operator*(const SparseMatrix& A, double s) {
+SparseMatrix operator*(const SparseMatrix& A, const at::Scalar& s) {
   return A.with_values(A.values() * s);
 }
 
-SparseMatrix operator*(double s, const SparseMatrix& A) {
+SparseMatrix operator*(const at::Scalar& s, const SparseMatrix& A) {
   return A * s;
 }
 
@@ -69,7 +69,7 @@ SparseMatrix operator/(const SparseMatrix& A, const Tensor& s) {
   return A.with_values(ops::divide(A.values(), s));
 }
 
-SparseMatrix operator/(const SparseMatrix& A, double s) {
+SparseMatrix operator/(const SparseMatrix& A, const at::Scalar& s) {
   return A.with_values(A.values() / s);
 }
 

@@ -3,12 +3,16 @@
 #include <gossamer/pattern.h>
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <mutex>
+#include <ostream>
+#include <sstream>
 
 #include <gossamer/products.h>
 #include "core/csr.h"
@@ -49,6 +53,9 @@ Pattern::Pattern(Tensor indptr, Tensor indices, Shape shape, bool check, Entries
   state_->indices = std::move(indices);
   state_->shape = shape;
 }
+
+Pattern::Pattern()
+    : Pattern(at::zeros({1}, at::kInt), at::zeros({0}, at::kInt), {0, 0}, /*check=*/false, Entries::unique) {}
 
 Pattern Pattern::adopt(at::TensorList tensors, Shape shape, Entries entries) {
   unpack("Pattern", tensors, {SymInt(shape[0]), SymInt(shape[1])}, /*t=*/false);  // for its checks
@@ -106,12 +113,22 @@ Tensor Pattern::transpose_perm() const {
   return state_->perm_t;
 }
 
+std::tuple<Tensor, Tensor, Tensor> Pattern::transpose() const {
+  state_->transpose();
+  return {state_->indptr_t, state_->indices_t, state_->perm_t};
+}
+
 std::vector<Tensor> Pattern::levels(bool upper) const {
   check_simple("solve_triangular");
   return keep<std::vector<Tensor>>(upper ? "upper levels" : "lower levels", [&] {
     const auto [level_ptr, order] = ops::levels(indptr(), indices(), sym_shape(), upper);
     return std::vector<Tensor>{level_ptr, order};
   });
+}
+
+Tensor Pattern::analysis() const {
+  check_simple("factorize");
+  return keep<Tensor>("analysis", [this] { return ops::analyze(tensors(/*with_transpose=*/true), sym_shape()); });
 }
 
 Pattern Pattern::to(at::Device device) const {
@@ -124,6 +141,16 @@ Pattern Pattern::widened() const {
   return keep<Pattern>("int64", [this] {
     return Pattern(indptr().to(at::kLong), indices().to(at::kLong), shape(), /*check=*/false, entries());
   });
+}
+
+Pattern Pattern::with_index_type(at::ScalarType type) const {
+  TORCH_CHECK_TYPE(type == at::kInt || type == at::kLong,
+                   "with_index_type: an index type is torch::kInt32 or torch::kInt64, not ", type);
+  if (type == index_type()) return *this;
+  if (type == at::kLong) return widened();
+  TORCH_CHECK_VALUE(std::max({rows(), cols(), nnz()}) <= std::numeric_limits<int32_t>::max(),
+                    "with_index_type: ", rows(), " x ", cols(), " with ", nnz(), " entries does not fit int32");
+  return Pattern(indptr().to(type), indices().to(type), shape(), /*check=*/false, entries());
 }
 
 Pattern Pattern::product(const Pattern& other) const {
@@ -157,6 +184,25 @@ bool Pattern::equals(const Pattern& other) const {
            at::equal(indptr(), other.indptr()) && at::equal(indices(), other.indices());
   };
   return same_as(other) || keep<bool>("equal", compare, other);
+}
+
+bool Pattern::operator==(const Pattern& other) const {
+  if (same_as(other)) return true;
+  if (shape() != other.shape() || nnz() != other.nnz() || device() != other.device()) return false;
+  const Pattern P = index_type() == other.index_type() ? *this : widened();
+  const Pattern Q = index_type() == other.index_type() ? other : other.widened();
+  return at::equal(P.indptr(), Q.indptr()) && at::equal(P.indices(), Q.indices());
+}
+
+std::string Pattern::repr() const {
+  std::ostringstream text;
+  text << "Pattern(" << rows() << " x " << cols() << ", nnz=" << nnz() << ", " << c10::getDtypeNames(index_type()).first
+       << ", " << device() << ")";
+  return text.str();
+}
+
+std::ostream& operator<<(std::ostream& out, const Pattern& P) {
+  return out << P.repr();
 }
 
 std::vector<Tensor> Pattern::tensors(bool with_transpose) const {

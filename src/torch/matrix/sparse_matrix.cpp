@@ -5,11 +5,14 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <ostream>
 #include <sstream>
 
 #include "core/csr.h"
 
 namespace gossamer {
+
+SparseMatrix::SparseMatrix() : values_(at::zeros({0})) {}
 
 SparseMatrix::SparseMatrix(Pattern pattern, Tensor values) : pattern_(std::move(pattern)), values_(std::move(values)) {
   TORCH_CHECK_VALUE(values_.dim() >= 1 && values_.dim() <= 2 && values_.size(0) == nnz(),
@@ -21,9 +24,14 @@ SparseMatrix::SparseMatrix(Pattern pattern, Tensor values) : pattern_(std::move(
 SparseMatrix::SparseMatrix(Tensor indptr, Tensor indices, Tensor values, Shape shape, bool check)
     : SparseMatrix(Pattern(std::move(indptr), std::move(indices), shape, check), std::move(values)) {}
 
-SparseMatrix& SparseMatrix::requires_grad_(bool on) {
+SparseMatrix& SparseMatrix::requires_grad_(bool on) & {
   values_.requires_grad_(on);
   return *this;
+}
+
+SparseMatrix SparseMatrix::requires_grad_(bool on) && {
+  values_.requires_grad_(on);
+  return std::move(*this);
 }
 
 std::optional<SparseMatrix> SparseMatrix::grad() const {
@@ -37,6 +45,10 @@ SparseMatrix SparseMatrix::T() const {
 
 SparseMatrix SparseMatrix::to(at::Device device) const {
   return SparseMatrix(pattern_.to(device), values_.to(device));
+}
+
+SparseMatrix SparseMatrix::with_index_type(at::ScalarType type) const {
+  return SparseMatrix(pattern_.with_index_type(type), values_);
 }
 
 Tensor SparseMatrix::to_dense() const {
@@ -64,6 +76,10 @@ std::string SparseMatrix::repr() const {
   if (requires_grad()) text << ", requires_grad=True";
   text << ")";
   return text.str();
+}
+
+std::ostream& operator<<(std::ostream& out, const SparseMatrix& A) {
+  return out << A.repr();
 }
 
 Tensor SparseMatrix::matmul(const Tensor& X) const {
@@ -105,13 +121,25 @@ SparseMatrix from_edge_index(const Tensor& edge_index, std::optional<Tensor> val
   return square(ops::from_edge_index(edge_index, values, num_nodes));
 }
 
-SparseMatrix eye(int64_t n, std::optional<int64_t> cols, at::TensorOptions options) {
-  const auto parts = ops::eye(n, cols.value_or(n), c10::typeMetaToScalarType(options.dtype()), options.device());
-  return assemble(parts, {n, cols.value_or(n)});
+SparseMatrix eye(int64_t rows, std::optional<int64_t> cols, at::TensorOptions options) {
+  const Shape shape = {rows, cols.value_or(rows)};
+  return assemble(ops::eye(shape[0], shape[1], c10::typeMetaToScalarType(options.dtype()), options.device()), shape);
+}
+
+SparseMatrix eye(int64_t n, at::TensorOptions options) {
+  return eye(n, n, options);
 }
 
 SparseMatrix poisson(at::IntArrayRef grid, at::TensorOptions options) {
   return square(ops::poisson(grid, c10::typeMetaToScalarType(options.dtype()), options.device()));
+}
+
+SparseMatrix random(int64_t rows, int64_t cols, double density, at::TensorOptions options) {
+  return random(Shape{rows, cols}, density, std::nullopt, options);
+}
+
+SparseMatrix random(int64_t rows, int64_t cols, double density, at::Generator generator, at::TensorOptions options) {
+  return random(Shape{rows, cols}, density, std::move(generator), options);
 }
 
 SparseMatrix random(Shape shape, double density, std::optional<at::Generator> generator, at::TensorOptions options) {

@@ -13,16 +13,16 @@
 namespace gossamer {
 namespace {
 
-using Merged = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+using MergedParts = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
-Merged merge(TensorList pattern_A, TensorList pattern_B, at::IntArrayRef shape, bool intersect) {
+MergedParts merge(TensorList pattern_A, TensorList pattern_B, at::IntArrayRef shape, bool intersect) {
   const KeptResults kept;
   const char* op = intersect ? "hadamard" : "spadd";  // what the user called
   const auto size = c10::fromIntArrayRefSlow(shape);
   const PatternTensors A = host_pattern(op, pattern_A, size), B = host_pattern(op, pattern_B, size);
   const auto type = A.indptr.scalar_type();
   TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), op, ": A has ", type, " indices but B has ", B.indptr.scalar_type());
-  Merged result;
+  MergedParts result;
   with_index_type<void>(type, [&]<class, class I> {
     const int64_t nnz_A = A.indices.numel(), nnz_B = B.indices.numel();
     TORCH_CHECK_VALUE(nnz_A + nnz_B <= std::numeric_limits<I>::max(), op, ": ", nnz_A, " + ", nnz_B,
@@ -50,7 +50,7 @@ const Op<decltype(ops::merge)> merge_op{{
 
 }  // namespace
 
-Merged ops::merge(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect) {
+MergedParts ops::merge(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect) {
   return merge_op(A, B, shape, intersect);
 }
 

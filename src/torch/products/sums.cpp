@@ -18,6 +18,13 @@ void check_alike(const char* op, const SparseMatrix& A, const SparseMatrix& B) {
                     shape_text(A.values()), " but B has ", shape_text(B.values()));
 }
 
+// Without a product where the factor is 1, as every A + B and the A of every A - B has it.
+Tensor scaled(const Tensor& values, const Number& factor) {
+  if (const auto* tensor = std::get_if<Tensor>(&factor)) return ops::times(values, *tensor);
+  const auto& number = std::get<at::Scalar>(factor);
+  return number.equal(1) ? values : values * number;
+}
+
 }  // namespace
 
 SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::optional<Pattern>& mask) {
@@ -34,9 +41,9 @@ SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::opt
                                      Q.sym_shape(), R.tensors(), R.sym_shape(), ops::nn));
 }
 
-SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Tensor& alpha, const Tensor& beta) {
+SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Number& alpha, const Number& beta) {
   check_alike("spadd", A, B);
-  Tensor a = ops::times(A.values(), alpha), b = ops::times(B.values(), beta);
+  Tensor a = scaled(A.values(), alpha), b = scaled(B.values(), beta);
   const auto type = at::promote_types(a.scalar_type(), b.scalar_type());
   a = a.to(type), b = b.to(type);
   if (A.pattern().equals(B.pattern())) return A.with_values(a + b);
@@ -45,13 +52,11 @@ SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Tensor& a
 }
 
 SparseMatrix operator+(const SparseMatrix& A, const SparseMatrix& B) {
-  const Tensor one = at::ones({}, A.values().options().requires_grad(false));
-  return spadd(A, B, one, one);
+  return spadd(A, B);
 }
 
 SparseMatrix operator-(const SparseMatrix& A, const SparseMatrix& B) {
-  const Tensor one = at::ones({}, A.values().options().requires_grad(false));
-  return spadd(A, B, one, -one);
+  return spadd(A, B, at::Scalar(1), at::Scalar(-1));
 }
 
 SparseMatrix SparseMatrix::matmul(const SparseMatrix& B) const {

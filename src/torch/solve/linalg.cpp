@@ -35,7 +35,7 @@ Tensor Factor::logdet() const {
   return A_.values().is_complex() ? result / 2 : result;  // det of the real form is |det A|²
 }
 
-std::pair<Tensor, Tensor> Factor::slogdet() const {
+SignAndLogDet Factor::slogdet() const {
   TORCH_CHECK_TYPE(!A_.values().is_complex(), "slogdet: the phase of a complex determinant is not known; logdet is");
   return {ops::factor_sign(handle_, A_.values()), logdet()};
 }
@@ -47,10 +47,7 @@ std::string Factor::engine() const {
 Factor factorize(const SparseMatrix& A, const std::string& kind, const std::string& engine) {
   A.pattern().check_simple("factorize");
   const SparseMatrix real = real_form(A);
-  const Pattern& P = real.pattern();
-  const auto analysis =
-      P.keep<Tensor>("analysis", [&P] { return ops::analyze(P.tensors(/*with_transpose=*/true), P.sym_shape()); });
-  return Factor(A, real, ops::factorize(analysis, real.values(), kind, engine));
+  return Factor(A, real, ops::factorize(real.pattern().analysis(), real.values(), kind, engine));
 }
 
 Tensor solve(const SparseMatrix& A, const Tensor& b, const std::string& kind, const std::string& engine) {

@@ -189,19 +189,6 @@ SparseMatrix between(const SparseMatrix& A, int64_t low, int64_t high) {
   return SparseMatrix(kept.pattern, A.values().index_select(0, kept.positions));
 }
 
-// The positions a slice stands for, as Python's slice.indices gives them; none for all of the axis. A negative step
-// goes from the last position, size - 1, down to the one before the first, -1.
-std::optional<Tensor> indices_of(const at::indexing::Slice& s, int64_t size) {
-  const int64_t step = s.step().expect_int(), low = step < 0 ? -1 : 0, high = step < 0 ? size - 1 : size;
-  const auto bound = [&](const c10::SymInt& given) {
-    const int64_t at = given.expect_int();
-    return std::clamp(at < 0 ? at + size : at, low, high);
-  };
-  const int64_t begin = bound(s.start()), end = bound(s.stop());
-  if (begin == 0 && end == size && step == 1) return std::nullopt;
-  return at::arange(begin, step < 0 ? std::min(begin, end) : std::max(begin, end), step, at::kLong);
-}
-
 }  // namespace
 
 Tensor SparseMatrix::diagonal(int64_t k) const {
@@ -236,22 +223,6 @@ SparseMatrix SparseMatrix::submatrix(const std::optional<Tensor>& rows, const st
   if (cols) c = ops::axis_index(*cols, this->cols(), /*columns=*/true);
   return gathered(*this, ops::submatrix(pattern_.indptr(), pattern_.indices(), pattern_.sym_shape(), r, c),
                   c ? c->numel() : this->cols());
-}
-
-SparseMatrix SparseMatrix::index(const at::indexing::Slice& rows, const at::indexing::Slice& cols) const {
-  return submatrix(indices_of(rows, this->rows()), indices_of(cols, this->cols()));
-}
-
-Tensor SparseMatrix::index(const Tensor& rows, const Tensor& cols) const {
-  pattern_.check_simple("index");
-  const Tensor r = ops::axis_index(rows, this->rows(), /*columns=*/false);
-  const Tensor c = ops::axis_index(cols, this->cols(), /*columns=*/true);
-  const auto [which, positions] = ops::entries(pattern_.indptr(), pattern_.indices(), pattern_.sym_shape(), r, c);
-  return ops::place_entries(values_, which, positions, r.numel());
-}
-
-Tensor SparseMatrix::index(int64_t i, int64_t j) const {
-  return index(at::full({1}, i, at::kLong), at::full({1}, j, at::kLong)).select(0, 0);
 }
 
 }  // namespace gossamer
