@@ -3,8 +3,11 @@
 #pragma once
 #include <gossamer/datasets.h>
 #include <gossamer/equations.h>
+#include <gossamer/io.h>
 
 namespace gossamer {
+
+namespace equations {
 
 struct GoldenOptions {
   int64_t version = 1;                // 1: GAT, 2: GATv2
@@ -16,9 +19,11 @@ struct GoldenOptions {
 };
 
 // "indptr", "indices", "H0", "y", "train_mask", then what equations::network gives. docs/equations.md has the table.
-equations::Named golden(const datasets::Graph& graph, const GoldenOptions& options = {});
+Named golden(const datasets::Graph& graph, const GoldenOptions& options = {});
 
-// numpy.load reads it. The name must end in .npz.
-void write_npz(const std::string& path, const equations::Named& arrays);
+}  // namespace equations
+
+using equations::golden;
+using equations::GoldenOptions;
 
 }  // namespace gossamer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NumPy's .npz: arrays as .npy files, stored in a zip file without compression. numpy.load reads it. The same arrays
-// give the same bytes: no clock is asked.
+// NumPy's .npz: arrays as .npy files in a zip file, compressed or not. numpy.load reads it. The same arrays give the
+// same bytes: no clock is asked. npz_read.h is the way back.
 #pragma once
 #include <array>
 #include <bit>
@@ -9,11 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include <gossamer/kernels/deflate.h>
 #include <gossamer/kernels/file.h>
 
 namespace gossamer {
 
-// type: NumPy's code of kind and size, such as "f8", "i4" or "b1". data: in row-major order.
+// type: NumPy's code of kind and size, such as "f8", "i4", "b1", or "S3" for three letters. data: in row-major order.
 struct NpyArray {
   std::string name, type;
   std::vector<int64_t> shape;
@@ -45,7 +46,7 @@ inline void put(std::string& out, uint64_t number, int bytes) {
 
 // What stands before the data of a .npy file, version 1.0: padded so that the data begins at a multiple of 64.
 inline std::string npy_header(const NpyArray& a) {
-  const bool bytes = a.type.ends_with('1');
+  const bool bytes = a.type.ends_with('1') || a.type.starts_with('S');  // which have no order
   const char order = bytes ? '|' : std::endian::native == std::endian::little ? '<' : '>';
   std::string text = std::string("{'descr': '") + order + a.type + "', 'fortran_order': False, 'shape': (";
   for (const int64_t size : a.shape) text += std::to_string(size) + ", ";
@@ -60,15 +61,15 @@ inline std::string npy_header(const NpyArray& a) {
 }
 
 // The fields that a local header and the directory share.
-inline std::string entry(const std::string& name, uint32_t checksum, uint64_t size) {
+inline std::string entry(const std::string& name, uint32_t checksum, uint64_t size, uint64_t packed, bool compressed) {
   std::string out;
-  put(out, 20, 2);      // the version of zip that is needed
-  put(out, 0, 2);       // no flags
-  put(out, 0, 2);       // stored
-  put(out, 0, 2);       // midnight of
-  put(out, 0x0021, 2);  // 1980-01-01
+  put(out, 20, 2);                  // the version of zip that is needed
+  put(out, 0, 2);                   // no flags
+  put(out, compressed ? 8 : 0, 2);  // deflated, or stored
+  put(out, 0, 2);                   // midnight of
+  put(out, 0x0021, 2);              // 1980-01-01
   put(out, checksum, 4);
-  put(out, size, 4);
+  put(out, packed, 4);
   put(out, size, 4);
   put(out, name.size(), 2);
   put(out, 0, 2);  // nothing extra
@@ -78,7 +79,7 @@ inline std::string entry(const std::string& name, uint32_t checksum, uint64_t si
 }  // namespace npz
 
 // The file appears whole or not at all.
-inline void write_npz(const std::string& path, const std::vector<NpyArray>& arrays) {
+inline void write_npz(const std::string& path, const std::vector<NpyArray>& arrays, bool compressed = false) {
   constexpr uint64_t limit = 0xFFFFFFFF;
   if (arrays.size() >= 0xFFFF) throw BadFile("too many arrays for one .npz file");
   AtomicFile file(path);
@@ -89,18 +90,20 @@ inline void write_npz(const std::string& path, const std::vector<NpyArray>& arra
     const uint64_t size = header.size() + a.data.size();
     if (size >= limit || at + size + 2 * name.size() + 128 >= limit)
       throw BadFile("more than 4 GiB do not fit a .npz file of this kind");
-    const std::string fields = npz::entry(name, npz::crc(a.data, npz::crc(header)), size);
+    const std::string packed = compressed ? deflated(header + std::string(a.data)) : std::string();
+    const uint64_t length = compressed ? packed.size() : size;
+    const std::string fields = npz::entry(name, npz::crc(a.data, npz::crc(header)), size, length, compressed);
     const std::string local = "PK\x03\x04" + fields + name;
     file.write(local);
-    file.write(header);
-    file.write(a.data);
+    file.write(compressed ? packed : header);
+    if (!compressed) file.write(a.data);
     directory += "PK\x01\x02";
     npz::put(directory, 20, 2);
     directory += fields;
     directory.append(10, '\0');  // no comment, first disk, no attributes
     npz::put(directory, at, 4);
     directory += name;
-    at += local.size() + size;
+    at += local.size() + length;
   }
   std::string end = "PK\x05\x06";
   npz::put(end, 0, 4);

@@ -8,11 +8,10 @@
 #include "core/csr.h"
 #include "core/op.h"
 
-namespace gossamer {
+namespace gossamer::equations {
 namespace {
 
 using at::IntArrayRef;
-using equations::Named;
 
 Tensor glorot(Random& random, IntArrayRef shape, int64_t fan, at::ScalarType dtype) {
   const double bound = std::sqrt(6.0 / static_cast<double>(fan));
@@ -44,7 +43,7 @@ Named run(const Pattern& A, const Tensor& H, const datasets::Graph& graph,
           const std::vector<std::array<Tensor, 3>>& parameters) {
   std::vector<Parameters> layers;
   for (const auto& [first, second, third] : parameters) layers.push_back({first, second, third});
-  return equations::network(A, H, graph.y, graph.train_mask, layers);
+  return network(A, H, graph.y, graph.train_mask, layers);
 }
 
 using Result = std::tuple<std::vector<std::string>, std::vector<Tensor>>;
@@ -79,8 +78,8 @@ Named golden(const datasets::Graph& graph, const GoldenOptions& options) {
   const auto parameters = draw_parameters(options, H.size(1), graph.num_classes);
   Named all = {
       {"indptr", A.indptr()}, {"indices", A.indices()}, {"H0", H}, {"y", graph.y}, {"train_mask", graph.train_mask}};
-  const Named rest = options.version == 1 ? run<equations::ParametersV1>(A, H, graph, parameters)
-                                          : run<equations::ParametersV2>(A, H, graph, parameters);
+  const Named rest =
+      options.version == 1 ? run<ParametersV1>(A, H, graph, parameters) : run<ParametersV2>(A, H, graph, parameters);
   all.insert(all.end(), rest.begin(), rest.end());
   return all;
 }
@@ -90,4 +89,4 @@ static const Composites composites = Composites().def(
     "int[] hidden, int[] heads, int seed, bool self_loops, ScalarType dtype) -> (str[] names, Tensor[] values)",
     golden_op);
 
-}  // namespace gossamer
+}  // namespace gossamer::equations

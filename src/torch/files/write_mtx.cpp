@@ -144,6 +144,11 @@ void write_mtx(const std::string& path, const SparseMatrix& A, const std::string
   call_write(path, {A.pattern().indptr(), A.pattern().indices(), A.values()}, A.shape(), comment, symmetry);
 }
 
+void write_mtx(const std::string& path, const Pattern& pattern, const std::string& comment,
+               const std::string& symmetry) {
+  call_write(path, {pattern.indptr(), pattern.indices()}, pattern.shape(), comment, symmetry);
+}
+
 void write_mtx(const std::string& path, const Tensor& dense, const std::string& comment, const std::string& symmetry) {
   call_write(path, {dense}, dense.sizes(), comment, symmetry);
 }
