@@ -2,9 +2,12 @@
 // Graph attention, fused: nothing of size edges × heads × width is stored. Row i of the pattern holds the edges that
 // point at i, so it is (destinations, sources); an edge may be there several times, and each copy counts.
 //
-//   auto [P, order] = gossamer::graph_pattern(edge_index, {n_dst, n_src});
-//   auto Z = gossamer::gatv2_attention(P, x_src, x_dst, att);
+//   const auto edge_index = torch::tensor({{0, 1, 1}, {0, 0, 1}});  // sources above targets
+//   const auto x = torch::randn({2, 4, 8}), att = torch::randn({4, 8});  // 2 nodes, 4 heads of 8 features
+//   const auto [P, order] = gossamer::graph_pattern(edge_index, {2, 2});
+//   const auto Z = gossamer::gatv2_attention(P, x, x, att, {}, {.dropout = 0.6});
 #pragma once
+#include <concepts>
 #include <optional>
 
 #include <gossamer/pattern.h>
@@ -20,6 +23,9 @@ std::tuple<Tensor, Tensor, Tensor> graph(const Tensor& edge_index, at::IntArrayR
 // (nnz, heads): 0 with probability p, else 1 / (1 - p); see kernels/dropout.h. seed: int64, 0-dim, on the
 // host.
 Tensor dropout_mask(const Tensor& indices, c10::SymInt heads, double p, const Tensor& seed, at::ScalarType dtype);
+
+// dropout in training.
+Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed);
 
 // {Z, lse}: gat.h, gatv2.h. Without dropout there is no seed. Only Z is differentiable.
 std::tuple<Tensor, Tensor> gat(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src,
@@ -55,15 +61,18 @@ std::optional<Tensor> dropout_seed(double dropout, std::optional<int64_t> seed);
 // features.index_select(0, order). shape: {destinations, sources}.
 std::pair<Pattern, Tensor> graph_pattern(const Tensor& edge_index, Shape shape);
 
-// Dropout as in training: each element is 0 with probability p, else x / (1 - p). The mask depends on the seed and the
-// element's place alone (kernels/dropout.h), on every device and for every number of threads, and is drawn a
+// Each element becomes 0 with probability p, else x / (1 - p); x itself unless `training`. The mask depends on the seed
+// and the element's place alone (kernels/dropout.h), on every device and for every number of threads, and is drawn a
 // register at a time: several times faster than torch's. Without a seed one is drawn from torch's generator.
-Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed = {});
+Tensor dropout(const Tensor& x, double p = 0.5, bool training = true, std::optional<int64_t> seed = {});
+template <std::integral T>
+  requires(!std::same_as<T, bool>)
+Tensor dropout(const Tensor& x, double p, T seed) = delete;  // it would count as `training`: the seed comes after that
 
 struct AttentionOptions {
   double negative_slope = 0.2;
-  double dropout = 0;           // of the weights, after the softmax
-  std::optional<int64_t> seed;  // of the dropout; drawn from torch's generator if not given
+  double dropout = 0;                // of the weights, after the softmax
+  std::optional<int64_t> seed = {};  // of the dropout; drawn from torch's generator if not given
 };
 
 // x_src (n_src, H, d), alpha_src (n_src, H), alpha_dst (n_dst, H), alpha_edge (nnz, H) or none: (n_dst, H, d).

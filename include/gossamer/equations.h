@@ -23,8 +23,8 @@ inline constexpr double leaky_slope = 0.2;  // of σ_L where it is negative; σ_
 // Forward.
 Tensor convolution(const SparseMatrix& A, const Tensor& H, const Tensor& W);       // (1)  W (F, d)
 Tensor combination(const Tensor& H, const Tensor& W);                              // (2, 3)  X
-Tensor coefficients(const Tensor& X, const Tensor& a);                             // (4)  c of v1
-Tensor coefficients(const Tensor& X);                                              // (5)  C of v2 is X
+Tensor coefficients_v1(const Tensor& X, const Tensor& a);                          // (4)  c of v1
+Tensor coefficients_v2(const Tensor& X);                                           // (5)  C of v2 is X
 Tensor outer_sum(const Pattern& A, const Tensor& c_dst, const Tensor& c_src);      // c_dst ⊕ c_src
 Tensor logits_v1(const Tensor& sum, double slope = leaky_slope);                   // (6, 8)  e, L
 Tensor logits_v2(const Tensor& a, const Tensor& sum, double slope = leaky_slope);  // (7, 9)  e, L

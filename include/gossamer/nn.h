@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Graph layers as torch::nn modules, with the arguments and the parameter names of PyG's layers of these names.
 //
+//   const auto x = torch::randn({3, 1433});
+//   const auto edge_index = torch::tensor({{0, 1, 2}, {1, 2, 0}});  // sources above targets
 //   gossamer::nn::GATConv conv(1433, 8, {.heads = 8, .dropout = 0.6});
-//   auto h = torch::elu(conv->forward(x, edge_index));
+//   const auto h = torch::elu(conv->forward(x, edge_index));
 //
 // Not part of gossamer.h: torch's modules take long to compile.
 #pragma once
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <concepts>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -40,8 +44,10 @@ TORCH_MODULE(Linear);
 class SparseParameterImpl : public torch::nn::Module {
  public:
   explicit SparseParameterImpl(const SparseMatrix& A, bool requires_grad = true);
+  const Shape& shape() const { return pattern_.shape(); }
   SparseMatrix matrix();
   Tensor forward(const Tensor& X) { return matrix().matmul(X); }
+  SparseMatrix forward(const SparseMatrix& X) { return matrix().matmul(X); }
   Tensor values, indptr, indices;
 
   // A type is one of the values: torch's own would make the indices floating-point numbers, too.
@@ -56,6 +62,20 @@ class SparseParameterImpl : public torch::nn::Module {
   State made_of_;
 };
 TORCH_MODULE(SparseParameter);
+
+// What TORCH_MODULE makes, a shared pointer to a layer, with constructors that take the options in braces:
+// GATConv(16, 8, {.heads = 4}). Of `in`, bipartite graphs have two: {sources, destinations}.
+template <class Layer, class Options>
+class LayerHolder : public torch::nn::ModuleHolder<Layer> {
+ public:
+  using Impl = Layer;
+  using torch::nn::ModuleHolder<Layer>::ModuleHolder;
+  LayerHolder(int64_t in, int64_t out, Options options = {})
+      : torch::nn::ModuleHolder<Layer>(std::make_shared<Layer>(in, out, std::move(options))) {}
+  LayerHolder(std::pair<int64_t, int64_t> in, int64_t out, Options options = {})
+    requires std::constructible_from<Layer, std::pair<int64_t, int64_t>, int64_t, Options>
+      : torch::nn::ModuleHolder<Layer>(std::make_shared<Layer>(in, out, std::move(options))) {}
+};
 
 // The layers below sort the edges of a graph once. They are kept with a pattern, or for as long as the edge_index lives
 // and is not written to, whichever layer asks. Threads may share a layer, as long as none of them changes it.
@@ -82,7 +102,7 @@ class GCNConvImpl : public torch::nn::Module {
   std::mutex mutex_;
   std::optional<SparseMatrix> kept_;  // the first matrix, if options.cached
 };
-TORCH_MODULE(GCNConv);
+using GCNConv = LayerHolder<GCNConvImpl, GCNOptions>;
 
 struct AttentionConvOptions {
   int64_t heads = 1;
@@ -132,7 +152,7 @@ class GATConvImpl : public AttentionConvImpl {
   Inputs inputs(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                 const std::optional<Tensor>& edge_attr);
 };
-TORCH_MODULE(GATConv);
+using GATConv = LayerHolder<GATConvImpl, AttentionConvOptions>;
 
 class GATv2ConvImpl : public AttentionConvImpl {
  public:
@@ -153,6 +173,6 @@ class GATv2ConvImpl : public AttentionConvImpl {
   Inputs inputs(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                 const std::optional<Tensor>& edge_attr);
 };
-TORCH_MODULE(GATv2Conv);
+using GATv2Conv = LayerHolder<GATv2ConvImpl, AttentionConvOptions>;
 
 }  // namespace gossamer::nn

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "message.h"
+
 namespace gs = gossamer;
 namespace eq = gossamer::equations;
 
@@ -59,6 +61,22 @@ TEST(Equations, BackwardIsTheDerivativeOfForward) {
   check_backward(v1, {v1.W, v1.a_dst, v1.a_src}, {"dW", "da_dst", "da_src"});
   const eq::ParametersV2 v2{leaf({3, 5, 2}), leaf({3, 5, 2}), leaf({3, 2})};
   check_backward(v2, {v2.W_dst, v2.W_src, v2.a}, {"dW_dst", "dW_src", "da"});
+}
+
+TEST(Datasets, GraphsAreAssembledMovedAndShown) {
+  const auto graph = gs::datasets::stochastic_block_model({60, 80}, 1.0, 0.0);
+  EXPECT_EQ(graph.repr(), "Graph(140 nodes, 9860 edges, 16 features, 2 classes, 40/60/40 train/val/test)");
+  EXPECT_EQ(graph.to(torch::kCPU).num_features(), 16);
+  EXPECT_EQ(gs::datasets::stochastic_block_model().num_nodes(), 400);
+  EXPECT_EQ(gs::datasets::power_law().num_nodes(), 1000);
+  const auto nodes = [](int64_t k) { return torch::full({1}, k, torch::kInt64); };
+  const auto A = 2 * gs::eye(3);
+  const auto y = torch::tensor({0, 2, 1});
+  const auto small = gs::datasets::assemble("here", A, A, y, nodes(0), nodes(1), nodes(2));
+  EXPECT_EQ(small.repr(), "Graph(3 nodes, 3 edges, 3 features, 3 classes, 1/1/1 train/val/test)");
+  EXPECT_EQ(small.adjacency.sum().item<float>(), 3);
+  EXPECT_EQ(message([&] { gs::datasets::assemble("here", A, A, y, nodes(0), nodes(0), nodes(2)); }),
+            "here: a val node is in another split as well");
 }
 
 TEST(Golden, OptionsAreChecked) {

@@ -100,3 +100,29 @@ TEST(Nn, ParametersHavePygsNames) {
   EXPECT_EQ(names, (std::vector<std::string>{"att_dst", "att_edge", "att_src", "bias", "lin.weight", "lin_edge.weight",
                                              "res.weight"}));
 }
+
+namespace {
+
+struct WarningCount : c10::WarningHandler {
+  void process(const c10::Warning&) override { ++count; }
+  int count = 0;
+};
+
+}  // namespace
+
+// torch warns of a parameter that is not there and wants a gradient.
+TEST(Nn, ConstructionIsSilent) {
+  WarningCount warnings;
+  const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+  for (const bool bias : {false, true}) {
+    const gs::nn::GCNConv gcn(3, 4, {.bias = bias});
+    const gs::nn::GATConv gat(3, 4, {.heads = 2, .edge_dim = 2, .bias = bias, .residual = true});
+    const gs::nn::GATConv bipartite({3, 5}, 4, {.add_self_loops = false, .bias = bias});
+    const gs::nn::GATv2Conv gatv2(3, 4, {.bias = bias, .share_weights = true});
+    EXPECT_EQ(gatv2->parameters().size(), bias ? 4 : 2);
+    const gs::nn::SparseParameter learned(gs::eye(3), /*requires_grad=*/bias);
+    EXPECT_EQ(learned->shape(), (gs::Shape{3, 3}));
+    EXPECT_EQ(gs::nn::SparseParameter(gs::eye(3))->forward(gs::eye(3)).nnz(), 3);
+  }
+  EXPECT_EQ(warnings.count, 0);
+}

@@ -49,7 +49,7 @@ std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> s
 }
 
 // x ∘ m, where m is 0 with probability p, else 1 / (1 - p).
-Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed) {
+Tensor ops::dropout(const Tensor& x, double p, std::optional<int64_t> seed) {
   TORCH_CHECK_VALUE(p >= 0 && p <= 1, "dropout: p must be in [0, 1], not ", p);
   TORCH_CHECK_TYPE(x.is_floating_point(), "dropout: x must be floating point, not ", x.scalar_type());
   const std::optional<Tensor> key = ops::dropout_seed(p, seed);
@@ -57,6 +57,10 @@ Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed) {
   return x * ops::dropout_mask(x.detach().reshape({-1}), 1, p, *key, x.scalar_type()).view_symint(x.sym_sizes());
 }
 
-static const Composites composites = Composites().def("dropout(Tensor x, float p, int? seed) -> Tensor", dropout);
+Tensor dropout(const Tensor& x, double p, bool training, std::optional<int64_t> seed) {
+  return training ? ops::dropout(x, p, seed) : x;
+}
+
+static const Composites composites = Composites().def("dropout(Tensor x, float p, int? seed) -> Tensor", ops::dropout);
 
 }  // namespace gossamer

@@ -54,12 +54,8 @@ Tensor convolution_op(TensorList A, IntArrayRef shape, const Tensor& values, con
   return convolution(SparseMatrix(pattern_of(A, shape), values), H, W);
 }
 
-Tensor coefficients_v1(const Tensor& X, const Tensor& a) {
-  return coefficients(X, a);
-}
-
-Tensor coefficients_v2(const Tensor& X) {
-  return coefficients(X).alias();  // an op may not return its argument itself
+Tensor coefficients_v2_op(const Tensor& X) {
+  return coefficients_v2(X).alias();  // an op may not return its argument itself
 }
 
 }  // namespace
@@ -69,7 +65,7 @@ static const Composites composites =
         .def("convolution(Tensor[] A, int[] shape, Tensor values, Tensor H, Tensor W) -> Tensor", convolution_op)
         .def("combination(Tensor H, Tensor W) -> Tensor", combination)
         .def("coefficients_v1(Tensor X, Tensor a) -> Tensor", coefficients_v1)
-        .def("coefficients_v2(Tensor X) -> Tensor", coefficients_v2)
+        .def("coefficients_v2(Tensor X) -> Tensor", coefficients_v2_op)
         .def("outer_sum(Tensor[] A, int[] shape, Tensor c_dst, Tensor c_src) -> Tensor", on_pattern(outer_sum))
         .def("logits_v1(Tensor sum, float slope) -> Tensor", logits_v1)
         .def("logits_v2(Tensor a, Tensor sum, float slope) -> Tensor", logits_v2)

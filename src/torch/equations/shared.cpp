@@ -40,7 +40,7 @@ Tensor combination(const Tensor& H, const Tensor& W) {
 }
 
 // (4)  c_i^k = a^kᵀ X_i^k
-Tensor coefficients(const Tensor& X, const Tensor& a) {
+Tensor coefficients_v1(const Tensor& X, const Tensor& a) {
   check("coefficients", "X", X, 3, "(N, K, d)");
   TORCH_CHECK_VALUE(a.dim() == 2 && a.size(0) == X.size(1) && a.size(1) == X.size(2), "coefficients: a has shape ",
                     shape_text(a), " but X has ", X.size(1), " heads of ", X.size(2));
@@ -48,7 +48,7 @@ Tensor coefficients(const Tensor& X, const Tensor& a) {
 }
 
 // (5)  C_i^k = X_i^k
-Tensor coefficients(const Tensor& X) {
+Tensor coefficients_v2(const Tensor& X) {
   return check("coefficients", "X", X, 3, "(N, K, d)");
 }
 

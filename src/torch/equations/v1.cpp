@@ -42,8 +42,8 @@ Tensor feature_gradient_v1(const Tensor& bracket, const Tensor& W) {
 ForwardV1 forward(const Pattern& A, const Tensor& H, const ParametersV1& p, bool last, double slope) {
   ForwardV1 f;
   f.X = combination(H, p.W);
-  f.c_dst = coefficients(f.X, p.a_dst);
-  f.c_src = coefficients(f.X, p.a_src);
+  f.c_dst = coefficients_v1(f.X, p.a_dst);
+  f.c_src = coefficients_v1(f.X, p.a_src);
   f.sum = outer_sum(A, f.c_dst, f.c_src);
   f.L = logits_v1(f.sum, slope);
   f.S = attention(A, f.L);

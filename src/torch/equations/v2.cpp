@@ -41,7 +41,7 @@ ForwardV2 forward(const Pattern& A, const Tensor& H, const ParametersV2& p, bool
   ForwardV2 f;
   f.X_dst = combination(H, p.W_dst);
   f.X_src = combination(H, p.W_src);
-  f.sum = outer_sum(A, coefficients(f.X_dst), coefficients(f.X_src));
+  f.sum = outer_sum(A, coefficients_v2(f.X_dst), coefficients_v2(f.X_src));
   f.L = logits_v2(p.a, f.sum, slope);
   f.S = attention(A, f.L);
   f.Z = aggregation(A, f.S, f.X_src);

@@ -8,6 +8,8 @@
 
 #include <charconv>
 #include <filesystem>
+#include <ostream>
+#include <sstream>
 
 #include <gossamer/io.h>
 #include "core/csr.h"
@@ -100,6 +102,39 @@ Tensor Graph::dense_x() const {
   return std::get<SparseMatrix>(x).to_dense();
 }
 
+int64_t Graph::num_features() const {
+  const auto* dense = std::get_if<Tensor>(&x);
+  return dense ? dense->size(1) : std::get<SparseMatrix>(x).cols();
+}
+
+Graph Graph::to(at::Device device) const {
+  const auto moved = [device](const auto& part) { return std::variant<SparseMatrix, Tensor>(part.to(device)); };
+  return {adjacency.to(device), std::visit(moved, x), y.to(device), train_mask.to(device),
+          val_mask.to(device),  test_mask.to(device), num_classes};
+}
+
+std::string Graph::repr() const {
+  const auto count = [](const Tensor& mask) { return mask.sum().item<int64_t>(); };
+  std::ostringstream text;
+  text << "Graph(" << num_nodes() << " nodes, " << adjacency.nnz() << " edges, " << num_features() << " features, "
+       << num_classes << " classes, " << count(train_mask) << "/" << count(val_mask) << "/" << count(test_mask)
+       << " train/val/test)";
+  return text.str();
+}
+
+std::ostream& operator<<(std::ostream& out, const Graph& graph) {
+  return out << graph.repr();
+}
+
+Graph assemble(const std::string& where, const SparseMatrix& adjacency, const std::variant<SparseMatrix, Tensor>& x,
+               const Tensor& y, const Tensor& train, const Tensor& val, const Tensor& test) {
+  const auto* dense = std::get_if<Tensor>(&x);
+  const auto size = dense ? dense->sizes() : at::IntArrayRef(std::get<SparseMatrix>(x).shape());
+  const auto [train_mask, val_mask, test_mask] = check_graph(where, adjacency.shape(), size, y, train, val, test);
+  const int64_t classes = y.numel() ? y.max().item<int64_t>() + 1 : 0;
+  return {adjacency.with_values(at::ones_like(adjacency.values())), x, y, train_mask, val_mask, test_mask, classes};
+}
+
 Graph load(const std::string& folder) {
   const std::filesystem::path in(folder);
   const auto integers = [&in](const char* name) {
@@ -111,10 +146,7 @@ Graph load(const std::string& folder) {
   const SparseMatrix adjacency = read_mtx(in / "adjacency.mtx", at::kFloat);
   const SparseMatrix x = read_mtx(in / "features.mtx", at::kFloat);
   const Tensor y = integers("labels.txt");
-  const auto [train, val, test] = check_graph("load: " + folder, adjacency.shape(), x.shape(), y, integers("train.txt"),
-                                              integers("val.txt"), integers("test.txt"));
-  const int64_t classes = y.numel() ? y.max().item<int64_t>() + 1 : 0;
-  return {adjacency.with_values(at::ones_like(adjacency.values())), x, y, train, val, test, classes};
+  return assemble("load: " + folder, adjacency, x, y, integers("train.txt"), integers("val.txt"), integers("test.txt"));
 }
 
 static const Composites composites =
