@@ -41,16 +41,17 @@ class Matrix:
         return call(f"map_{f.__name__}", self)  # a function of Python's cannot go there: C++ has its twin
 
     def __getitem__(self, key: Any) -> Any:
-        """What a C++ user writes for Python's key: A.index of integers, slices or pairs, A.submatrix of the rest."""
+        """What a C++ user writes for Python's key: A[i], A.index(i, j) and A.index(rows, cols) for entries, and
+        A.index({rows, cols}) for the rest."""
+        if isinstance(key, int):
+            return call("row_index", self, key)
         rows, cols = (*(key if isinstance(key, tuple) else (key,)), slice(None))[:2]
         rows, cols = (torch.tensor(k) if isinstance(k, list) else k for k in (rows, cols))
-        if isinstance(rows, slice) and isinstance(cols, slice):
-            return call("index", self, *(k for s in (rows, cols) for k in (s.start, s.stop, _step(s))))
         if isinstance(rows, int) and isinstance(cols, int):
             return call("index", self, rows, cols)
-        if isinstance(rows, Tensor) and isinstance(cols, Tensor) and rows.dim() == 1:
+        if isinstance(rows, Tensor) and isinstance(cols, Tensor) and rows.dim() == cols.dim() == 1:
             return call("index", self, rows, cols)
-        return call("submatrix", self, *(_positions(k, size) for k, size in zip((rows, cols), self.shape, strict=True)))
+        return call("matrix_index", self, *_axis(rows), *_axis(cols))
 
     def __neg__(self) -> Matrix:
         return call("neg", self)
@@ -80,17 +81,13 @@ class Matrix:
         return call("matmul", X, self)
 
 
-def _step(s: slice) -> int:
-    return 1 if s.step is None else s.step
-
-
-def _positions(k: Any, size: int) -> Tensor | None:
-    """An axis of a key as submatrix takes it."""
+def _axis(k: Any) -> tuple[Tensor | None, list[int]]:
+    """An axis of a key as the op takes it: an array, or the numbers of an integer or a slice."""
+    if isinstance(k, Tensor):
+        return k, []
     if isinstance(k, slice):
-        return None if k == slice(None) else torch.tensor(range(size)[k], dtype=torch.int64)
-    if isinstance(k, int):
-        return torch.tensor([k])
-    return k[:, 0] if k.dim() == 2 and k.shape[1] == 1 else k
+        return None, [torch.iinfo(torch.int64).min if at is None else at for at in (k.start, k.stop, k.step)]
+    return None, [] if k is Ellipsis else [k]
 
 
 def _number(s: Any) -> str:

@@ -62,6 +62,45 @@ def test_representations_are_the_same(runner: Runner) -> None:
         gs.eye(2).requires_grad_(),
     ):
         assert to_cpp(A).repr() == repr(A)
+        assert torch.ops.gossamer_cpp.pattern_repr(to_cpp(A.pattern)) == repr(A.pattern)
+
+
+ROWS, COLS = torch.tensor([2, 0, -1, 2]), torch.tensor([4, 0, 0, -5])
+WIDE = torch.tensor([[0, 1, 3, 0], [-1, 2, 2, 2]])
+KEYS = [
+    *(2, -4, slice(1, 3), slice(None, None, -2), ROWS, ROWS.int(), torch.tensor([True, False, False, True]), ...),
+    *((1, slice(1, None)), (slice(None), 3), (..., -1), (slice(0, 3), COLS), (ROWS, slice(3, None, -1)), (ROWS, 2)),
+    *((0, COLS), (1, 2), (ROWS, COLS), (ROWS, COLS[:1]), (ROWS[:1], COLS), (torch.tensor(3), slice(None))),
+    *(
+        (ROWS[:, None], COLS),
+        (ROWS[:, None], COLS[None]),
+        (WIDE, COLS),
+        (ROWS, WIDE),
+        (WIDE, WIDE),
+        (WIDE[:, :1], WIDE),
+    ),
+    *((WIDE[:0], COLS), (ROWS[:0], COLS[:0]), (WIDE[:, :0], WIDE[:, :0]), (ROWS[None], COLS[:, None])),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=range(len(KEYS)))
+@pytest.mark.parametrize("heads", [(), (2,)], ids=["one", "heads"])
+def test_indexing_is_the_same(key: Any, heads: tuple[int, ...], runner: Runner) -> None:
+    A = Make().matrix(4, 5, *heads)
+    assert_same(to_python(to_cpp(A)[key]), A[key])
+
+
+def test_dropout_is_the_same(runner: Runner) -> None:
+    x = torch.ones(1000)
+    for given in ((), (0.3, True, None), (0.3, True, 7), (0.3, False, 7)):
+        results = []
+        for dropout in (
+            torch.ops.gossamer_cpp.dropout,
+            lambda x, p=0.5, on=True, seed=None: gs.dropout(x, p, on, seed=seed),
+        ):
+            torch.manual_seed(0)
+            results.append(dropout(x, *given))
+        assert_same(*results)
 
 
 def layers() -> list[Any]:

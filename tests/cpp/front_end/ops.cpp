@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matrices, products, parts and solves of the C++ front end, called as a user calls them: one line a function.
+#include <ATen/TensorIndexing.h>
+
+#include <limits>
+
 #include "wire.h"
 
 namespace gs = gossamer;
@@ -15,9 +19,17 @@ using gs::linalg::factorize;
 using Dim = std::optional<int64_t>;
 using Text = std::string;
 
-Slice slice(std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) {
-  const auto bound = [](std::optional<int64_t> at) { return at ? std::optional<c10::SymInt>(*at) : std::nullopt; };
-  return Slice(bound(start), bound(stop), step);
+// One axis of a key: an array, {i} for an integer, {start, stop, step} for a slice, where `none` is Python's None; and
+// {} for the ellipsis.
+at::indexing::TensorIndex axis(const std::optional<Tensor>& array, at::IntArrayRef numbers) {
+  if (array) return *array;
+  if (numbers.empty()) return at::indexing::Ellipsis;
+  if (numbers.size() == 1) return numbers[0];
+  const auto bound = [](int64_t at) {
+    constexpr int64_t none = std::numeric_limits<int64_t>::min();
+    return at == none ? std::nullopt : std::optional<c10::SymInt>(at);
+  };
+  return Slice(bound(numbers[0]), bound(numbers[1]), bound(numbers[2]));
 }
 
 const Ops matrices =
@@ -33,8 +45,14 @@ const Ops matrices =
         .def("from_edge_index.nodes", [](Tensor edges, int64_t n) { return gs::from_edge_index(edges, {}, n); })
         .def("eye", [](int64_t n) { return gs::eye(n); })
         .def("poisson", [](at::IntArrayRef grid) { return gs::poisson(grid); })
-        .def("random", [](int64_t m, int64_t n, double density) { return gs::random({m, n}, density); })
+        .def("random", [](int64_t m, int64_t n, double density) { return gs::random(m, n, density); })
         .def("repr", [](const S& A) { return A.repr(); })
+        .def("pattern_repr", [](const Pattern& P) { return P.repr(); })
+        .def("load_npz", [](Text path) { return gs::load_npz(path); })
+        .def("save_npz", [](Text path, const S& A, bool compressed) { return gs::save_npz(path, A, compressed), true; })
+        .def("dropout", [](Tensor x) { return gs::dropout(x); })
+        .def("dropout.how", [](Tensor x, double p, bool training,
+                               std::optional<int64_t> seed) { return gs::dropout(x, p, training, seed); })
         .def("T", [](const S& A) { return A.T(); })
         .def("to_dense", [](const S& A) { return A.to_dense(); })
         .def("neg", [](const S& A) { return -A; })
@@ -72,7 +90,9 @@ const Ops products =
         .def("matmul", [](const S& A, Tensor X) { return gs::matmul(A, X); })
         .def("matmul.left", [](Tensor X, const S& A) { return gs::matmul(X, A); })
         .def("matmul.matrix", [](const S& A, const S& B) { return gs::matmul(A, B); })
-        .def("spadd", [](const S& A, const S& B, Tensor alpha, Tensor beta) { return gs::spadd(A, B, alpha, beta); })
+        .def("spadd", [](const S& A, const S& B) { return gs::spadd(A, B); })
+        .def("spadd.tensors",
+             [](const S& A, const S& B, Tensor alpha, Tensor beta) { return gs::spadd(A, B, alpha, beta); })
         .def("add", [](const S& A, const S& B) { return A + B; })
         .def("sub", [](const S& A, const S& B) { return A - B; })
         .def("hadamard", [](const S& A, const S& B) { return gs::hadamard(A, B); });
@@ -88,8 +108,9 @@ const Ops structure =
         .def("triu.k", [](const S& A, int64_t k) { return A.triu(k); })
         .def("index", [](const S& A, int64_t i, int64_t j) { return A.index(i, j); })
         .def("index.pairs", [](const S& A, Tensor rows, Tensor cols) { return A.index(rows, cols); })
-        .def("index.slices", [](const S& A, Dim a, Dim b, int64_t step, Dim c, Dim d,
-                                int64_t step_2) { return A.index(slice(a, b, step), slice(c, d, step_2)); })
+        .def("matrix_index", [](const S& A, std::optional<Tensor> r, at::IntArrayRef rows, std::optional<Tensor> c,
+                                at::IntArrayRef cols) { return A.index({axis(r, rows), axis(c, cols)}); })
+        .def("row_index", [](const S& A, int64_t i) { return A[i]; })
         .def("submatrix",
              [](const S& A, std::optional<Tensor> rows, std::optional<Tensor> cols) { return A.submatrix(rows, cols); })
         .def("diag", [](Tensor v) { return gs::diag(v); })
