@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// What this build is, and what it found on the machine.
 #pragma once
 #include <string>
 
-namespace gossamer::ops {
+#include <gossamer/version.h>
 
-// What this build is and found, one "name: value" line each.
+namespace gossamer {
+
+// One "name: value" line each: std::cout << gossamer::show_config() << '\n';
 std::string show_config();
 
-}  // namespace gossamer::ops
+}  // namespace gossamer

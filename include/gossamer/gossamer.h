@@ -20,3 +20,4 @@
 #include <gossamer/reduce.h>
 #include <gossamer/sparse_matrix.h>
 #include <gossamer/structure.h>
+#include <gossamer/version.h>

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs_blocks.py OUT TARGET…: the C++ blocks of README.md and docs/*.md as projects OUT/TARGET, ready to build and run.
+"""docs_blocks.py OUT TARGET…: the C++ blocks of README.md and docs/*.md, and the examples at the heads of the public
+headers, as projects OUT/TARGET, ready to build and run.
 
 Each CMake block of the pages is the CMakeLists.txt of one project, word for word, and TARGET its program. A C++ block
 goes to the project whose library has its headers: Gossamer::core if it includes the torch-free core alone, else
@@ -10,6 +11,7 @@ errors name the page.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from pathlib import Path
@@ -37,6 +39,19 @@ def blocks(language: str) -> list[Block]:
         for match in re.finditer(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
             line = text.count("\n", 0, match.start(1)) + 1
             found.append(Block(str(page.relative_to(ROOT)), line, match[1]))
+    return found
+
+
+def examples() -> list[Block]:
+    """The example in the first comment of each public header: the lines that are set off, where they call gossamer."""
+    found = []
+    for header in sorted((ROOT / "include/gossamer").glob("*.h")):
+        head = list(itertools.takewhile(lambda line: line.startswith("//"), header.read_text().splitlines()))
+        code = [(k, line[5:]) for k, line in enumerate(head, 1) if line.startswith("//   ")]
+        if any("gossamer::" in line for _, line in code):
+            includes = [f"#include <gossamer/{header.name}>", "#include <torch/torch.h>"]
+            text = "\n".join([*includes, *(line for _, line in code), ""])
+            found.append(Block(str(header.relative_to(ROOT)), code[0][0] - len(includes), text))
     return found
 
 
@@ -70,7 +85,7 @@ def main(out: Path, targets: list[str]) -> int:
         folder = out / target
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "CMakeLists.txt").write_text(block.text)
-        (folder / source).write_text(program([part for part in blocks("cpp") if part.is_core == core]))
+        (folder / source).write_text(program([part for part in [*blocks("cpp"), *examples()] if part.is_core == core]))
     return 0
 
 

@@ -10,7 +10,7 @@
 #include "solve/engines/engine.h"
 
 namespace gossamer {
-std::string ops::show_config() {
+std::string show_config() {
   const std::string threads = std::to_string(at::get_num_threads());
   return std::string("gossamer: ") + GOSSAMER_VERSION + "\nvector code: " + name(simd_level()) +
          "\nthreads: " + threads + " (torch's pool; torch.set_num_threads)" + "\ntorch: " TORCH_VERSION +
@@ -18,6 +18,6 @@ std::string ops::show_config() {
          "\nsolver engines: " + engine_names();
 }
 
-static const Composites composites = Composites().def("show_config() -> str", ops::show_config);
+static const Composites composites = Composites().def("show_config() -> str", show_config);
 
 }  // namespace gossamer
