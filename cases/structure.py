@@ -23,6 +23,10 @@ def larger(make: Make) -> tuple[gs.SparseMatrix]:
     return (make.matrix(make.m + 3, make.n + 3),)
 
 
+def larger_heads(make: Make) -> tuple[gs.SparseMatrix]:
+    return (make.matrix(make.m + 3, make.n + 3, 2),)
+
+
 def small(make: Make, rows: int) -> gs.SparseMatrix:
     """A second operand of a few columns: Kronecker products grow fast."""
     return make.matrix(rows, 4)
@@ -45,6 +49,24 @@ CASES = [
     Case("diagonal_above", lambda gs, A: A.diagonal(2), lambda A: A.diagonal(2), larger, sized_by_data=True),
     Case("diagonal_below", lambda gs, A: A.diagonal(-2), lambda A: A.diagonal(-2), larger, sized_by_data=True),
     Case("trace", lambda gs, A: A.trace()[None], lambda A: A.diagonal().sum()[None], one, sized_by_data=True),
+    Case(
+        "with_diagonal",
+        lambda gs, A, v: A.with_diagonal(v, 1),
+        lambda A, v: A.diagonal_scatter(v, 1),
+        lambda make: (*larger(make), make.dense(min(make.m + 3, make.n + 2))),
+        sized_by_data=True,
+    ),
+    Case(
+        "with_diagonal_heads",
+        lambda gs, A, v: A.with_diagonal(v, -1),
+        lambda A, v: A.diagonal_scatter(v.T, -1),
+        lambda make: (make.matrix(make.m + 3, make.n + 3, 2), make.dense(min(make.m + 2, make.n + 3), 2)),
+        sized_by_data=True,
+    ),
+    Case("reshape", lambda gs, A: A.reshape(-1, 1), lambda A: A.reshape(-1, 1), larger, sized_by_data=True),
+    Case(
+        "reshape_heads", lambda gs, A: A.reshape(1, -1), lambda A: A.reshape(1, -1, 2), larger_heads, sized_by_data=True
+    ),
     Case("tril", lambda gs, A: A.tril(), torch.tril, one, sized_by_data=True),
     Case("triu", lambda gs, A: A.triu(1), lambda A: A.triu(1), one, sized_by_data=True),
     Case(

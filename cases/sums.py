@@ -16,6 +16,18 @@ def two(make: Make) -> tuple[Any, ...]:
     return make.matrix(make.m, make.n), make.matrix(make.m, make.n)
 
 
+def without_ties(make: Make) -> tuple[Any, ...]:
+    """No stored zero, which would tie with one that is not stored: there, no derivative exists."""
+    return tuple(A.map(lambda values: torch.where(values == 0, 0.25, values)) for A in two(make))
+
+
+def within(make: Make) -> tuple[Any, ...]:
+    """A's entries are among B's, none of which is 0."""
+    B = without_ties(make)[0]
+    A = B.tril(1)
+    return A.with_values(make.dense(A.nnz)), B
+
+
 def raw_scale(u: Tensor, s: Tensor) -> tuple[Any, tuple[Any, ...]]:
     return torch.ops.gossamer.scale.default, (u, s)
 
@@ -56,4 +68,33 @@ CASES = [
         lambda make: (make.matrix(make.m, make.n, 2), make.matrix(make.m, make.n, 2)),
     ),
     Case("hadamard", lambda gs, A, B: A * B, lambda A, B: A * B, two, timed=True),
+    Case("maximum", lambda gs, A, B: gs.maximum(A, B), torch.maximum, without_ties),
+    Case("minimum", lambda gs, A, B: gs.minimum(A, B), torch.minimum, without_ties),
+    Case(
+        "quotient", lambda gs, A, B: A / B, lambda A, B: torch.where(B == 0, 0, A / torch.where(B == 0, 1, B)), within
+    ),
+    Case(
+        "multiply",
+        lambda gs, A, X: A.multiply(X),
+        lambda A, X: A * X,
+        lambda make: (make.matrix(make.m, make.n), make.dense(make.m, make.n)),
+    ),
+    Case(
+        "multiply_heads",
+        lambda gs, A, X: A.multiply(X),
+        lambda A, X: A * X,
+        lambda make: (make.matrix(make.m, make.n, 2), make.dense(make.m, make.n, 2)),
+    ),
+    Case(
+        "multiply_row",
+        lambda gs, A, x: A.multiply(x),
+        lambda A, x: A * x,
+        lambda make: (make.matrix(make.m, make.n), make.dense(make.n)),
+    ),
+    Case(
+        "multiply_column",
+        lambda gs, A, x: A.multiply(x),
+        lambda A, x: A * x,
+        lambda make: (make.matrix(make.m, make.n), make.dense(make.m, 1)),
+    ),
 ]

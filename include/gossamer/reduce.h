@@ -13,8 +13,9 @@ namespace ops {
 // The softmax of each row over its stored entries.
 Tensor row_softmax(TensorList pattern, const Tensor& values, SymIntArrayRef shape);
 
-// (rows, [H]) int64: the position of the largest number of each row, nnz where that is a zero that is not stored.
-Tensor row_argmax(const Tensor& indptr, const Tensor& values, c10::SymInt cols);
+// (rows, [H]) int64: the position of the largest number of each row, nnz where that is a zero that is not stored. With
+// `stored`, only stored entries count: nnz for an empty row.
+Tensor row_argmax(const Tensor& indptr, const Tensor& values, c10::SymInt cols, bool stored = false);
 
 // Σ_j A[i, j] as (rows, [H]); and the other way, d[i] (or d[j] if cols) at each entry (i, j).
 Tensor row_sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape);
@@ -25,7 +26,17 @@ Tensor scale_axis(TensorList pattern, const Tensor& values, const Tensor& d, Sym
 
 Tensor sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim);
 Tensor mean(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim);
-Tensor amax(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim);
+
+// The largest (or smallest) number, entries that are not stored being zeros; or that of the stored entries, 0 where
+// there is none. And the place it first has: a row (dim 0), a column (dim 1), row · cols + column (no dim), int64.
+Tensor extreme(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim,
+               bool smallest, bool stored);
+Tensor arg_extreme(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim,
+                   bool smallest);
+
+// Of the stored entries: their mean, 0 where there is none; log Σ exp, −∞ where there is none.
+Tensor stored_mean(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim);
+Tensor logsumexp(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim);
 
 // |A - B| <= atol + rtol |B| everywhere, entries that are not stored being zeros.
 bool allclose(TensorList A, const Tensor& values_A, TensorList B, const Tensor& values_B, at::IntArrayRef shape,

@@ -9,6 +9,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include <gossamer/pattern.h>
 
@@ -44,6 +45,7 @@ class SparseMatrix {
   SparseMatrix requires_grad_(bool on = true) &&;  // of a temporary: itself, not a reference to what is gone
   std::optional<SparseMatrix> grad() const;        // on the same pattern; empty before a backward
   SparseMatrix detach() const { return with_values(values_.detach()); }
+  SparseMatrix clone() const { return with_values(values_.clone()); }
 
   SparseMatrix with_values(Tensor values) const { return SparseMatrix(pattern_, std::move(values)); }
   SparseMatrix T() const;
@@ -62,6 +64,9 @@ class SparseMatrix {
 
   // Functions of the values that give 0 for 0, so that the pattern stays.
   SparseMatrix abs() const;
+  SparseMatrix conj() const;
+  SparseMatrix real() const;
+  SparseMatrix imag() const;                       // of real values, zeros
   SparseMatrix pow(double p) const;                // p > 0
   SparseMatrix scale_rows(const Tensor& d) const;  // diag(d) A; d (rows,), or (rows, H)
   SparseMatrix scale_cols(const Tensor& d) const;  // A diag(d); d (cols,), or (cols, H)
@@ -71,8 +76,18 @@ class SparseMatrix {
   // Of each column (dim 0), of each row (dim 1), of all of it (no dim); with heads, one a head.
   Tensor sum(std::optional<int64_t> dim = {}) const;
   Tensor mean(std::optional<int64_t> dim = {}) const;
-  Tensor amax(std::optional<int64_t> dim = {}) const;  // entries that are not stored count as zeros
-  Tensor norm() const;                                 // Frobenius
+  Tensor norm() const;  // Frobenius
+  // Entries that are not stored count as zeros; argmax is a row (dim 0), a column (dim 1) or row · cols + column.
+  Tensor amax(std::optional<int64_t> dim = {}) const;
+  Tensor amin(std::optional<int64_t> dim = {}) const;
+  Tensor argmax(std::optional<int64_t> dim = {}) const;
+  Tensor argmin(std::optional<int64_t> dim = {}) const;
+  Tensor count_nonzero(std::optional<int64_t> dim = {}) const;
+  // Of the stored entries alone; 0 where there is none, −∞ for logsumexp.
+  Tensor smax(std::optional<int64_t> dim = {}) const;
+  Tensor smin(std::optional<int64_t> dim = {}) const;
+  Tensor smean(std::optional<int64_t> dim = {}) const;
+  Tensor logsumexp(std::optional<int64_t> dim = {}) const;
 
   // Entries of the matrix; one that is not stored is 0. Indices may be negative, unsorted, repeated, or masks.
   Tensor diagonal(int64_t k = 0) const;                        // A[i, i + k]
@@ -91,8 +106,12 @@ class SparseMatrix {
   SparseMatrix operator[](const TensorIndex& rows) const;
   // B[r, c] = A[rows[r], cols[c]]; none is all of the axis.
   SparseMatrix submatrix(const std::optional<Tensor>& rows, const std::optional<Tensor>& cols = {}) const;
-  SparseMatrix tril(int64_t k = 0) const;  // the entries with j - i <= k
-  SparseMatrix triu(int64_t k = 0) const;  // the entries with j - i >= k
+  SparseMatrix with_diagonal(const Tensor& v,
+                             int64_t k = 0) const;         // v, (length,) or one number, stored at A[i, i + k]
+  SparseMatrix reshape(int64_t rows, int64_t cols) const;  // the same numbers, row by row; -1: what is left
+  std::tuple<Tensor, Tensor> nonzero() const;              // rows and columns of the entries that are not zero
+  SparseMatrix tril(int64_t k = 0) const;                  // the entries with j - i <= k
+  SparseMatrix triu(int64_t k = 0) const;                  // the entries with j - i >= k
 
  private:
   Pattern pattern_;

@@ -13,6 +13,7 @@ from gossamer._attention import (
     graph_pattern,
 )
 from gossamer._blocks import allclose, block_diag, diag, hstack, kron, vstack
+from gossamer._compare import maximum, minimum
 from gossamer._construct import (
     eye,
     from_coo,
@@ -62,6 +63,8 @@ __all__ = [
     "hstack",
     "kron",
     "matmul",
+    "maximum",
+    "minimum",
     "nn",
     "load_npz",
     "linalg",

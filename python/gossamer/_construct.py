@@ -33,8 +33,12 @@ def from_coo(rows: Any, cols: Any, values: Any, shape: Sequence[int]) -> SparseM
     return _assemble(parts, size)
 
 
-def from_dense(dense: Tensor) -> SparseMatrix:
-    """The entries of a dense matrix that are not zero (NaN is not); gradients flow back to them."""
+def from_dense(dense: Any) -> SparseMatrix:
+    """The entries of a dense matrix that are not zero (NaN is not); gradients flow back to them.
+
+    NumPy arrays and nested lists are taken, too, and copied.
+    """
+    dense = dense if isinstance(dense, Tensor) else torch.tensor(dense)
     return _assemble(_ops.from_dense(dense), dense.shape)
 
 

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -17,40 +16,7 @@ if TYPE_CHECKING:
 
 
 class Elementwise(PatternValues):
-    """-A, 2 * A, A / s, A ** p, abs, map, scale_rows, scale_cols. Cost: O(nnz H) each."""
-
-    __array_ufunc__ = None  # so that numpy.float64(2) * A asks us
-
-    def __neg__(self) -> Self:
-        return self._trusted(self.pattern, -self.values)
-
-    def __mul__(self, s: Any) -> Self:
-        """A s for a number or a 0-dim tensor s; with heads also s of shape (H,). Differentiable in both.
-
-        >>> s = torch.tensor(3.0, requires_grad=True)
-        >>> (s * gs.eye(2)).to_dense()
-        tensor([[3., 0.],
-                [0., 3.]], grad_fn=<ViewBackward0>)
-        """
-        if isinstance(s, Tensor):
-            return self._trusted(self.pattern, torch.ops.gossamer.times(self.values, s))
-        return self._trusted(self.pattern, self.values * s) if _is_number(s) else NotImplemented
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, s: Any) -> Self:
-        """A / s; for a tensor s it is A times 1 / s."""
-        if isinstance(s, Tensor):
-            return self._trusted(self.pattern, torch.ops.gossamer.divide(self.values, s))
-        return self._trusted(self.pattern, self.values / s) if _is_number(s) else NotImplemented
-
-    def __pow__(self, p: float) -> Self:
-        """Each value to the power p > 0."""
-        if not isinstance(p, Number):
-            return NotImplemented
-        if not p > 0:
-            raise ValueError(f"pow: the exponent must be positive, not {p}: 0 ** p would not be 0")
-        return self._trusted(self.pattern, self.values**p)
+    """abs, map, conj, real, imag, scale_rows, scale_cols. Cost: O(nnz H) each."""
 
     def __abs__(self) -> Self:
         return self.abs()
@@ -70,6 +36,20 @@ class Elementwise(PatternValues):
             got = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
             raise ValueError(f"map: f must give values for {self.pattern.nnz} entries, not {got}")
         return self._trusted(self.pattern, values)
+
+    def conj(self) -> Self:
+        """The complex conjugate of each entry; itself if it is real."""
+        return self._trusted(self.pattern, self.values.conj())
+
+    @property
+    def real(self) -> Self:
+        return self._trusted(self.pattern, self.values.real)
+
+    @property
+    def imag(self) -> Self:
+        """The imaginary part of each entry: of real ones, zeros."""
+        values = self.values
+        return self._trusted(self.pattern, values.imag if values.is_complex() else torch.zeros_like(values))
 
     def scale_rows(self, d: Tensor) -> Self:
         """diag(d) A: row i times d[i]. d is (m,), or (m, H), one vector a head.
@@ -95,7 +75,3 @@ class Elementwise(PatternValues):
         P = self.pattern
         tensors = P.tensors_for(d) if cols else P.tensors()
         return self._trusted(P, torch.ops.gossamer.scale_axis(tensors, self.values, d, P.shape, cols))
-
-
-def _is_number(s: Any) -> bool:
-    return isinstance(s, Number)  # NumPy's are, too

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from gossamer._operands import is_dense, with_dense, with_matrix
 from gossamer._pattern import Pattern, alike
 from gossamer._values import PatternValues, check_matrix, size
 
@@ -19,7 +20,7 @@ _A_B = 0  # the form of a product in which neither operand is transposed
 
 
 def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
-    """Y = A X, or Aᵀ X: sparse times dense.
+    """Y = A X, or Aᵀ X: sparse times dense. X may be a NumPy array or a list; Y is a tensor.
 
     Shapes: A (m, n) with values (nnz,): X (n,) or (n, d) gives (m,) or (m, d). With values (nnz, H), H matrices on one
     pattern: X (n, H) or (n, H, d) gives (m, H) or (m, H, d). For Aᵀ, X has m rows. X may be strided.
@@ -34,8 +35,9 @@ def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
     tensor([8., 3.])
     """
     check_matrix("spmm", "A", A)
-    if not isinstance(X, Tensor):
-        raise TypeError(f"spmm: X must be a torch.Tensor, not {type(X).__name__}")
+    if not is_dense(X):
+        raise TypeError(f"spmm: X must be a torch.Tensor or an array, not {type(X).__name__}")
+    A, X = with_dense(A, X)
     tensors = A.pattern.tensors_for(X, with_transpose=transpose)
     return torch.ops.gossamer.spmm.default(tensors, A.values, X, A.pattern.shape, transpose)
 
@@ -62,6 +64,7 @@ def spgemm(A: SparseMatrix, B: SparseMatrix, mask: Pattern | SparseMatrix | None
     pattern = mask.pattern if isinstance(mask, PatternValues) else mask or A.pattern.product(B.pattern)
     for P in (A.pattern, B.pattern, pattern):
         P.check_simple("spgemm")
+    A, B = with_matrix(A, B)
     P, Q, R = alike(A.pattern, B.pattern, pattern)
     left, right = (P.tensors_for(B.values), A.values, P.shape), (Q.tensors(), B.values, Q.shape)
     return A._trusted(pattern, torch.ops.gossamer.spgemm.default(*left, *right, R.tensors(), R.shape, _A_B))

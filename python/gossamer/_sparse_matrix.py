@@ -13,18 +13,18 @@ from torch.utils import _pytree as pytree
 
 from gossamer import _compile as _compile  # torch.compile learns our operators
 from gossamer._elementwise import Elementwise
+from gossamer._operators import Operators
 from gossamer._pattern import Pattern, Shape, short
-from gossamer._products import spgemm, spmm
 from gossamer._reduce import Reductions
+from gossamer._scipy_names import SciPyNames
 from gossamer._structure import Structure
-from gossamer._sums import hadamard, spadd
 from gossamer._values import checked_values
 
 if TYPE_CHECKING:
     import scipy.sparse
 
 
-class SparseMatrix(Elementwise, Reductions, Structure):
+class SparseMatrix(Operators, Elementwise, Reductions, Structure, SciPyNames):
     """A matrix in CSR form whose values are an ordinary tensor.
 
     ``values`` is (nnz,), or (nnz, H) for H matrices on one pattern. Set ``A.requires_grad_()``, compute, call
@@ -116,6 +116,10 @@ class SparseMatrix(Elementwise, Reductions, Structure):
     def detach(self) -> SparseMatrix:
         return self._trusted(self.pattern, self.values.detach())
 
+    def clone(self) -> SparseMatrix:
+        """The same pattern, a copy of the values; gradients flow back."""
+        return self._trusted(self.pattern, self.values.clone())
+
     # Other forms of the same matrix.
 
     def with_values(self, values: Tensor) -> SparseMatrix:
@@ -173,54 +177,6 @@ class SparseMatrix(Elementwise, Reductions, Structure):
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
             parts = self.indptr, self.indices, self.values
             return torch.sparse_csr_tensor(*parts, self.shape, check_invariants=False)  # checked when it was built
-
-    # Operators.
-
-    @overload
-    def __matmul__(self, X: Tensor) -> Tensor: ...
-    @overload
-    def __matmul__(self, X: SparseMatrix) -> SparseMatrix: ...
-    def __matmul__(self, X: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
-        """A X, dense or sparse."""
-        if isinstance(X, SparseMatrix):
-            return spgemm(self, X)
-        return spmm(self, X) if isinstance(X, Tensor) else NotImplemented
-
-    def __add__(self, B: SparseMatrix) -> SparseMatrix:
-        return spadd(self, B) if isinstance(B, SparseMatrix) else NotImplemented
-
-    def __sub__(self, B: SparseMatrix) -> SparseMatrix:
-        return spadd(self, B, beta=-1) if isinstance(B, SparseMatrix) else NotImplemented
-
-    def __mul__(self, B: Any) -> SparseMatrix:
-        return hadamard(self, B) if isinstance(B, SparseMatrix) else super().__mul__(B)
-
-    def __rmatmul__(self, X: Tensor) -> Tensor:
-        """X A = (Aᵀ Xᵀ)ᵀ."""
-        if not isinstance(X, Tensor):
-            return NotImplemented
-        if X.dim() == 0 or X.dim() > 2:
-            raise ValueError(f"matmul: X A wants X of shape (n,) or (k, n), not {tuple(X.shape)}")
-        return spmm(self, X, transpose=True) if X.dim() == 1 else spmm(self, X.T, transpose=True).T
-
-    @classmethod
-    def __torch_function__(
-        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """torch.matmul(A, X), torch.matmul(X, A), X @ A, s * A; and A @ X inside torch.compile."""
-        if func in (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__) and not kwargs:
-            A, s = args if isinstance(args[0], SparseMatrix) else args[::-1]
-            return A.__mul__(s)
-        if func is Tensor.__rtruediv__ and not kwargs:  # A / s inside torch.compile
-            return args[1].__truediv__(args[0])
-        if func is Tensor.__rmatmul__ and not kwargs:  # A @ X inside torch.compile: see _compile.py
-            return args[1].__matmul__(args[0])
-        if func not in (torch.matmul, Tensor.matmul, Tensor.__matmul__) or kwargs:
-            return NotImplemented
-        left, right = args
-        if isinstance(left, SparseMatrix) and isinstance(right, SparseMatrix):
-            return spgemm(left, right)
-        return spmm(left, right) if isinstance(left, SparseMatrix) else right.__rmatmul__(left)
 
 
 # torch.func and friends see a matrix as its values: torch.func.grad(f)(A) is a SparseMatrix.

@@ -12,7 +12,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from gossamer._pattern import Pattern, as_index, simple_within
+from gossamer._pattern import Pattern, as_index, as_shape, simple_within
 from gossamer._values import PatternValues
 
 _ops = torch.ops.gossamer
@@ -70,6 +70,60 @@ class Structure(PatternValues):
 
         pattern, positions = P.keep(("band", low, high), make)
         return self._trusted(pattern, self.values.index_select(0, positions))
+
+    def with_diagonal(self, v: Tensor | float, k: int = 0) -> Self:
+        """Another matrix with A[i, i + k] = v[i], or v everywhere on that diagonal, which is stored in it.
+
+        Gradient: dA = G without that diagonal, dv = that diagonal of G.
+
+        >>> gs.poisson(3).with_diagonal(5.0).to_dense()
+        tensor([[ 5., -1.,  0.],
+                [-1.,  5., -1.],
+                [ 0., -1.,  5.]])
+        """
+        self.pattern.check_simple("with_diagonal")
+        length = self.diagonal(k).shape[0]
+        new = torch.as_tensor(v, dtype=self.values.dtype, device=self.values.device)
+        if new.dim() > 0 and new.shape[0] != length:
+            raise ValueError(f"with_diagonal: v has shape {tuple(new.shape)} but diagonal {k} has {length} entries")
+        union = self.pattern.merge(
+            self.pattern.keep(("diagonal pattern", k), lambda: self._diagonal_pattern(k, length))
+        )
+        values = _ops.place(self.values, union.at_A, union.pattern.nnz)
+        if values.dim() == 2 and new.dim() == 1:
+            new = new[:, None]
+        placed = new.expand(length, *values.shape[1:])
+        return self._trusted(union.pattern, values.index_copy(0, union.at_B.long(), placed))
+
+    def _diagonal_pattern(self, k: int, length: int) -> Pattern:
+        i = torch.arange(length)
+        indptr, indices, _ = _ops.coo(i + max(-k, 0), i + max(k, 0), self.pattern.shape)
+        pattern = Pattern(indptr, indices, self.pattern.shape, check=False)
+        return pattern.to(self.pattern.device, self.pattern.indices.dtype)
+
+    def reshape(self, *shape: Any) -> Self:
+        """The same numbers, read row by row, in another shape; -1 stands for what is left over.
+
+        >>> gs.poisson(2).reshape(1, 4).to_dense()
+        tensor([[ 2., -1., -1.,  2.]])
+        """
+        P, (m, n) = self.pattern, self.pattern.shape
+        given = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        rows, cols = as_shape("reshape", given)
+        if -1 in (rows, cols) and max(rows, cols) > 0 and m * n % max(rows, cols) == 0:
+            rows, cols = (m * n // cols, cols) if rows == -1 else (rows, m * n // rows)
+        if rows * cols != m * n or min(rows, cols) < 0:
+            raise ValueError(f"reshape: {m} x {n} numbers do not fit the shape {tuple(given)}")
+        if m * n > torch.iinfo(torch.int64).max:
+            raise ValueError(f"reshape: {m} x {n} places are more than int64 can count")
+        P.check_simple("reshape")
+
+        def make() -> Pattern:
+            place = P.row_indices * n + P.indices
+            indptr, indices, _ = _ops.coo(place // max(cols, 1), place % max(cols, 1), (rows, cols))
+            return Pattern(indptr, indices, (rows, cols), check=False)  # the order stays: it is by rows in both
+
+        return self._trusted(P.keep(("reshape", rows, cols), make), self.values)
 
     def __getitem__(self, key: Any) -> Any:
         """Rows, columns and entries, by integers, slices, index arrays (repeated and unsorted too) and masks.

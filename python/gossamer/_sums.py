@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from gossamer._values import check_matrix, size
+from gossamer._operands import as_tensor, is_dense
+from gossamer._values import check_matrix, is_matrix, size
 
 if TYPE_CHECKING:
     from gossamer._sparse_matrix import SparseMatrix
@@ -37,11 +38,16 @@ def spadd(A: SparseMatrix, B: SparseMatrix, alpha: float | Tensor = 1.0, beta: f
     return A._trusted(union.pattern, place_sum(a, union.at_A, b, union.at_B, union.pattern.nnz))
 
 
-def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
+def hadamard(A: SparseMatrix, B: SparseMatrix | Tensor) -> SparseMatrix:
     """The entrywise product, on the intersection of the patterns. ``A * B`` is the same.
+
+    A dense B has A's shape or is broadcast to it: (n,), (1, n), (m, 1), a number; the product is on A's pattern, and no
+    more of B is read than that.
 
     Cost: O(nnz(A) + nnz(B)).   Gradient: dA = G ∘ B, dB = G ∘ A, zero outside the intersection.
     """
+    if not is_matrix(B):
+        return _times_dense(A, B)
     check_alike("hadamard", A, B)
     A.pattern.check_simple("hadamard")
     if A.pattern.equals(B.pattern):
@@ -49,6 +55,17 @@ def hadamard(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix:
     both = A.pattern.merge(B.pattern, intersect=True)
     pick = torch.ops.gossamer.pick.default
     return A._trusted(both.pattern, pick(A.values, both.at_A) * pick(B.values, both.at_B))
+
+
+def _times_dense(A: SparseMatrix, B: Any) -> SparseMatrix:
+    check_matrix("hadamard", "A", A)
+    if not is_dense(B):
+        raise TypeError(f"hadamard: B must be a SparseMatrix or a tensor, not {type(B).__name__}")
+    X = as_tensor(B, A.values)
+    if X.dim() == 0 or (A.values.dim() == 2 and X.dim() == 1):  # a number, or one a head
+        return A._trusted(A.pattern, torch.ops.gossamer.times.default(A.values, X))
+    tensors = A.pattern.tensors_for(X)
+    return A._trusted(A.pattern, torch.ops.gossamer.times_dense.default(tensors, A.values, X, A.shape))
 
 
 def _scaled(values: Tensor, factor: float | Tensor) -> Tensor:

@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from numbers import Number
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
 
 from gossamer._pattern import Pattern
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from gossamer._sparse_matrix import SparseMatrix
 
 
 class PatternValues:
@@ -45,6 +51,16 @@ def checked_values(pattern: Pattern, values: Any) -> Tensor:
     if tensor.device != pattern.device:
         raise ValueError(f"SparseMatrix: values are on {tensor.device} but the pattern is on {pattern.device}")
     return tensor
+
+
+def is_matrix(given: Any) -> TypeIs[SparseMatrix]:
+    """For the modules that SparseMatrix is made of, which cannot import it."""
+    return isinstance(given, PatternValues)
+
+
+def is_number(given: Any) -> TypeIs[float]:
+    """NumPy's numbers are, too."""
+    return isinstance(given, Number)
 
 
 def check_matrix(op: str, name: str, given: Any) -> None:

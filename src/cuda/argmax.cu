@@ -5,11 +5,11 @@
 namespace gossamer::kernels {
 
 template <class T, class I>
-void row_argmax(Cuda exec, const Csr<T, I>& A, int64_t* at) {
-  device::launch(exec, argmax_rows<T, I>, device::blocks_for(A.rows * A.heads), device::block_threads, A, at);
+void row_argmax(Cuda exec, const Csr<T, I>& A, bool stored, int64_t* at) {
+  device::launch(exec, argmax_rows<T, I>, device::blocks_for(A.rows * A.heads), device::block_threads, A, stored, at);
 }
 
-#define INSTANTIATE(T, I) template void row_argmax(Cuda, const Csr<T, I>&, int64_t*);
+#define INSTANTIATE(T, I) template void row_argmax(Cuda, const Csr<T, I>&, bool, int64_t*);
 GOSSAMER_FOR_EACH_TYPE(INSTANTIATE)
 #undef INSTANTIATE
 

@@ -45,10 +45,12 @@ TYPED_TEST(RowsOfType, SoftmaxIsCloseToSerial) {
 
 TYPED_TEST(RowsOfType, ArgmaxEqualsSerial) {
   for_each_matrix<typename TypeParam::Value, typename TypeParam::Index>([](const auto& A) {
-    std::vector<int64_t> wanted(A.rows * A.heads, -7), got(A.rows * A.heads, -7);
-    kernels::row_argmax(Serial{}, A, wanted.data());
-    kernels::row_argmax(Cuda{}, A, got.data());
-    EXPECT_EQ(got, wanted);
+    for (const bool stored : {false, true}) {
+      std::vector<int64_t> wanted(A.rows * A.heads, -7), got(A.rows * A.heads, -7);
+      kernels::row_argmax(Serial{}, A, stored, wanted.data());
+      kernels::row_argmax(Cuda{}, A, stored, got.data());
+      EXPECT_EQ(got, wanted);
+    }
   });
 }
 

@@ -147,9 +147,9 @@ MISTAKES: list[Mistake] = [
     (lambda gs: matrix(gs) @ torch.tensor(1.0, dtype=f64), ValueError, "spmm: X has 0 rows but A has 3 columns"),
     (lambda gs: matrix(gs) @ ones(3, dtype=torch.float32), TypeError, "spmm: X is Float but values is Double"),
     (
-        lambda gs: matrix(gs) @ ones(3, dtype=torch.int64),
+        lambda gs: matrix(gs) @ ones(3).to(torch.float8_e4m3fn),
         TypeError,
-        "spmm: X must be float32, float64, bfloat16 or float16, not Long",
+        "spmm: X must be float32, float64, bfloat16 or float16, not Float8_e4m3fn",
     ),
     (
         lambda gs: matrix(gs) @ ones(3, dtype=torch.complex64),
@@ -162,7 +162,7 @@ MISTAKES: list[Mistake] = [
         "spmm: values (3, 2) need X of shape (n, H) or (n, H, d), not (3, 4)",
     ),
     (lambda gs: gs.spmm(ones(2, 3), ones(3)), TypeError, "spmm: A must be a SparseMatrix, not Tensor"),
-    (lambda gs: gs.spmm(matrix(gs), [1.0, 2.0, 3.0]), TypeError, "spmm: X must be a torch.Tensor, not list"),
+    (lambda gs: gs.spmm(matrix(gs), "x"), TypeError, "spmm: X must be a torch.Tensor or an array, not str"),
     (lambda gs: gs.sddmm(matrix(gs), ones(3, 2), ones(3, 2)), ValueError, "sddmm: U has 3 rows but A has 2 rows"),
     (lambda gs: gs.sddmm(matrix(gs), ones(2, 2), ones(2, 2)), ValueError, "sddmm: V has 2 rows but A has 3 columns"),
     (
@@ -192,7 +192,7 @@ PYTHON_ONLY = {
     "Pattern: shape must be (rows, cols), not (0, 1, 2)",
     "Pattern.to: shape (1, 2147483648) with 0 entries does not fit int32",
     "spmm: A must be a SparseMatrix, not Tensor",
-    "spmm: X must be a torch.Tensor, not list",
+    "spmm: X must be a torch.Tensor or an array, not str",
     "sddmm: P must be a Pattern or a SparseMatrix, not Tensor",
     "spmm: a pattern is {indptr, indices} or these and the transpose's {indptr, indices, perm}, not 1 tensors",
 }

@@ -78,13 +78,24 @@ PatternTensors unpack(const char* op, TensorList pattern, SymIntArrayRef shape, 
 }
 
 void check_dense(const char* op, const char* name, const Tensor& dense, const PatternTensors& A, const SymInt& rows,
-                 const char* rows_of_A) {
-  TORCH_CHECK_TYPE(dense.is_floating_point() && dense.element_size() <= 8 && dense.element_size() >= 2, op, ": ", name,
+                 const char* rows_of_A, bool or_integers) {
+  const bool floating = dense.is_floating_point() && dense.element_size() <= 8 && dense.element_size() >= 2;
+  TORCH_CHECK_TYPE(floating || (or_integers && is_integral(dense)), op, ": ", name,
                    " must be float32, float64, bfloat16 or float16, not ", dense.scalar_type());
   TORCH_CHECK_VALUE(dense.device() == A.indptr.device(), op, ": ", name, " is on ", dense.device(),
                     " but the pattern is on ", A.indptr.device());
   TORCH_CHECK_VALUE(dense.dim() >= 1 && dense.sym_size(0) == rows, op, ": ", name, " has ",
                     dense.dim() ? dense.sym_size(0) : SymInt(0), " rows but A has ", rows, " ", rows_of_A);
+}
+
+bool is_integral(const Tensor& t) {
+  return at::isIntegralType(t.scalar_type(), /*includeBool=*/true);
+}
+
+std::pair<Tensor, Tensor> without_integers(const Tensor& a, const Tensor& b) {
+  if (a.scalar_type() == b.scalar_type() || (!is_integral(a) && !is_integral(b))) return {a, b};
+  const auto type = at::promote_types(a.scalar_type(), b.scalar_type());
+  return {a.to(type), b.to(type)};
 }
 
 void check_same_dtype(const char* op, const char* name, const Tensor& dense, const char* other_name,

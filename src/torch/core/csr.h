@@ -5,6 +5,7 @@
 #include <gossamer/kernels/csr.h>
 
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include <gossamer/pattern.h>
@@ -45,11 +46,17 @@ struct PatternTensors {
 // Checks kinds, lengths and devices of the pattern; takes the transpose if t, building it if the list lacks it.
 PatternTensors unpack(const char* op, TensorList pattern, SymIntArrayRef shape, bool t);
 
-// `dense` must have the device of the pattern, a floating-point dtype, and `rows` rows.
+// `dense` must have the device of the pattern, a floating-point dtype (or an integer one, for an op that has a way for
+// them), and `rows` rows.
 void check_dense(const char* op, const char* name, const Tensor& dense, const PatternTensors& A, const SymInt& rows,
-                 const char* rows_of_A);
+                 const char* rows_of_A, bool or_integers = false);
+bool is_integral(const Tensor& t);  // integers or booleans
 void check_same_dtype(const char* op, const char* name, const Tensor& dense, const char* other_name,
                       const Tensor& other);
+
+// Operands of a product of which one alone holds integers, both in the type of the other; as they are otherwise, for
+// products in two precisions are refused.
+std::pair<Tensor, Tensor> without_integers(const Tensor& a, const Tensor& b);
 
 // A kernel reads rows any distance apart, but each row in one piece: X itself if it is laid out so, else a copy.
 Tensor with_compact_rows(const Tensor& X);

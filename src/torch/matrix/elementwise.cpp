@@ -77,6 +77,18 @@ SparseMatrix SparseMatrix::abs() const {
   return with_values(values_.abs());
 }
 
+SparseMatrix SparseMatrix::conj() const {
+  return with_values(values_.conj());
+}
+
+SparseMatrix SparseMatrix::real() const {
+  return with_values(values_.is_complex() ? at::real(values_) : values_);
+}
+
+SparseMatrix SparseMatrix::imag() const {
+  return with_values(values_.is_complex() ? at::imag(values_) : at::zeros_like(values_));
+}
+
 SparseMatrix SparseMatrix::pow(double p) const {
   TORCH_CHECK_VALUE(p > 0, "pow: the exponent must be positive, not ", p, ": 0 ** p would not be 0");
   return with_values(values_.pow(p));

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums, means and maxima, and the scaling of rows and columns, in ops that are differentiable already:
+// Sums and means, and the scaling of rows and columns, in ops that are differentiable already:
 //
-//   rowsum(A) = A 1        d at the entries of its row = (d 1ᵀ) on A        max = the value at its position
+//   rowsum(A) = A 1        d at the entries of its row = (d 1ᵀ) on A
 #include <gossamer/products.h>
 #include <gossamer/reduce.h>
 
 #include <ATen/ATen.h>
-#include <gossamer/kernels/argmax.h>
 
 #include <array>
-#include <limits>
 
-#include "core/batch.h"
 #include "core/csr.h"
-#include "core/launch.h"
 #include "core/op.h"
+#include "matrix/axis.h"
 
 namespace gossamer {
 namespace {
@@ -24,48 +21,6 @@ struct WithoutAutocast {
   c10::impl::ExcludeDispatchKeyGuard off{
       c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA})};
 };
-
-void check_values(const char* op, const Tensor& values, const PatternTensors& A) {
-  TORCH_CHECK_VALUE(values.dim() >= 1 && values.dim() <= 2 && values.sym_size(0) == A.nnz(), op, ": values has shape ",
-                    shape_text(values), " but the pattern has ", A.nnz(), " entries");
-}
-
-// 0 or 1.
-int64_t axis(const char* op, int64_t dim) {
-  TORCH_CHECK_INDEX(dim >= -2 && dim <= 1, op, ": dim must be 0, 1 or None, not ", dim);
-  return dim < 0 ? dim + 2 : dim;
-}
-
-Tensor argmax(const Tensor& indptr, const Tensor& values, SymInt cols) {
-  TORCH_CHECK_VALUE(values.dim() == 1 || values.dim() == 2, "amax: values must be (nnz,) or (nnz, H), not ",
-                    shape_text(values));
-  TORCH_CHECK_VALUE(values.device() == indptr.device(), "amax: values are on ", values.device(),
-                    " but the pattern is on ", indptr.device());
-  check_integers("amax", "indptr", indptr);
-  TORCH_CHECK_VALUE(indptr.sym_size(0) >= 1, "amax: indptr must be (rows + 1,), not ", shape_text(indptr));
-  TORCH_CHECK_VALUE(!has_numbers(indptr) || number_at(indptr, indptr.size(0) - 1) == values.size(0),
-                    "amax: values has shape ", shape_text(values), ", which is not one number an entry");
-  auto size = values.sym_sizes().vec();
-  size[0] = indptr.sym_size(0) - 1;
-  const Tensor at = at::empty_symint(size, values.options().dtype(at::kLong));
-  launch("amax", values, indptr, [&]<class T, class I>(auto exec) {
-    const Tensor v = values.contiguous(), starts = indptr.contiguous();
-    const PatternView<I> pattern{starts.size(0) - 1, cols.expect_int(), v.size(0), ptr<I>(starts), nullptr};
-    const Csr<T, I> A{pattern, ptr<T>(v), v.dim() == 2 ? v.size(1) : 1, nullptr};
-    kernels::row_argmax(exec, A, mutable_ptr<int64_t>(at));
-  });
-  return at;
-}
-
-Tensor argmax_batched(const Tensor& indptr, const Tensor& values, SymInt cols) {
-  return more_heads("amax", {indptr}, values, [&](const Tensor& v) { return ops::row_argmax(indptr, v, cols); });
-}
-
-const Op<decltype(ops::row_argmax)> argmax_op{{
-    .schema = "row_argmax(Tensor indptr, Tensor values, SymInt cols) -> Tensor",
-    .forward = argmax,
-    .batched = argmax_batched,
-}};
 
 // Σ_i y[i], as the one entry of y 1ᵀ: in one order, whatever the number of threads, which torch's own sum is not.
 Tensor total(const Tensor& y) {
@@ -94,18 +49,7 @@ Tensor integer_sum(const PatternTensors& A, const Tensor& values, std::optional<
   return at::zeros_symint(size, numbers.options()).index_add(0, place, numbers);
 }
 
-Tensor row_amax(const Tensor& indptr, const Tensor& values, const SymInt& cols) {
-  const Tensor at = ops::row_argmax(indptr, values.detach(), cols);
-  auto one = values.sym_sizes().vec();
-  one[0] = 1;
-  return at::cat({values, values.new_zeros_symint(one)}).gather(0, at);  // the last entry stands for what is not stored
-}
-
 }  // namespace
-
-Tensor ops::row_argmax(const Tensor& indptr, const Tensor& values, SymInt cols) {
-  return argmax_op(indptr, values, std::move(cols));
-}
 
 Tensor ops::row_sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
   return sum(pattern, values, shape, 1);
@@ -138,9 +82,7 @@ Tensor ops::sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape, 
   const WithoutAutocast precise;
   const PatternTensors A = unpack("sum", pattern, shape, /*t=*/false);
   if (at::isIntegralType(values.scalar_type(), /*includeBool=*/true)) {
-    TORCH_CHECK_VALUE(values.dim() >= 1 && values.sym_size(0) == A.nnz() && values.device() == A.indptr.device(),
-                      "sum: values ", shape_text(values), " on ", values.device(), " do not fit the pattern of ",
-                      A.nnz(), " entries on ", A.indptr.device());
+    check_values("sum", values, A);
     return integer_sum(A, values, dim ? std::optional(axis("sum", *dim)) : std::nullopt);
   }
   check_values("sum", values, A);
@@ -155,23 +97,6 @@ Tensor ops::mean(TensorList pattern, const Tensor& values, SymIntArrayRef shape,
   unpack("mean", pattern, shape, /*t=*/false);
   const SymInt count = dim ? shape[axis("mean", *dim)] : shape[0] * shape[1];
   return sum(pattern, values, shape, dim) / count.expect_int();
-}
-
-Tensor ops::amax(TensorList pattern, const Tensor& values, SymIntArrayRef shape, std::optional<int64_t> dim) {
-  const PatternTensors A = unpack("amax", pattern, shape, /*t=*/false);
-  check_dense("amax", "values", values, A, A.nnz(), "entries");
-  const int64_t m = A.rows.expect_int(), n = A.cols.expect_int();
-  const int64_t along = dim ? axis("amax", *dim) : -1;
-  TORCH_CHECK_VALUE(along == 0 || n > 0, "amax: a matrix without columns has no largest number");
-  TORCH_CHECK_VALUE(along == 1 || m > 0, "amax: a matrix without rows has no largest number");
-  if (along == 1) return row_amax(A.indptr, values, A.cols);
-  if (along == 0) {
-    const PatternTensors T = unpack("amax", pattern, shape, /*t=*/true);
-    return row_amax(T.indptr, values.index_select(0, T.perm), T.cols);
-  }
-  const Tensor ends = at::arange(2, A.indptr.options()) * values.size(0);  // all entries in one row
-  const int64_t places = m <= std::numeric_limits<int64_t>::max() / n ? m * n : std::numeric_limits<int64_t>::max();
-  return row_amax(ends, values, places).select(0, 0);
 }
 
 bool ops::allclose(TensorList A, const Tensor& values_A, TensorList B, const Tensor& values_B, at::IntArrayRef shape,
@@ -199,7 +124,6 @@ static const Composites composites =
              ops::scale_axis)
         .def("sum(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::sum)
         .def("mean(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::mean)
-        .def("amax(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::amax)
         .def("norm(Tensor values) -> Tensor", frobenius)
         .def(
             "allclose(Tensor[] A, Tensor values_A, Tensor[] B, Tensor values_B, int[] shape, float rtol, float atol, "
@@ -216,6 +140,18 @@ Tensor reduced(const Op& op, const SparseMatrix& A, std::optional<int64_t> dim) 
   return op(A.pattern().tensors(/*with_transpose=*/down), A.values(), A.pattern().sym_shape(), dim);
 }
 
+// `op` names what needs one entry a place; what looks at stored entries alone does not.
+Tensor extreme(const char* op, const SparseMatrix& A, std::optional<int64_t> dim, bool smallest, bool stored) {
+  if (op) A.pattern().check_simple(op);
+  const auto along = [=](auto&&... of_A) { return ops::extreme(of_A..., smallest, stored); };
+  return reduced(along, A, dim);
+}
+
+Tensor arg_extreme(const char* op, const SparseMatrix& A, std::optional<int64_t> dim, bool smallest) {
+  A.pattern().check_simple(op);
+  return reduced([=](auto&&... of_A) { return ops::arg_extreme(of_A..., smallest); }, A, dim);
+}
+
 }  // namespace
 
 Tensor SparseMatrix::sum(std::optional<int64_t> dim) const {
@@ -227,8 +163,40 @@ Tensor SparseMatrix::mean(std::optional<int64_t> dim) const {
 }
 
 Tensor SparseMatrix::amax(std::optional<int64_t> dim) const {
-  pattern_.check_simple("amax");
-  return reduced(ops::amax, *this, dim);
+  return extreme("amax", *this, dim, /*smallest=*/false, /*stored=*/false);
+}
+
+Tensor SparseMatrix::amin(std::optional<int64_t> dim) const {
+  return extreme("amin", *this, dim, /*smallest=*/true, /*stored=*/false);
+}
+
+Tensor SparseMatrix::smax(std::optional<int64_t> dim) const {
+  return extreme(nullptr, *this, dim, /*smallest=*/false, /*stored=*/true);
+}
+
+Tensor SparseMatrix::smin(std::optional<int64_t> dim) const {
+  return extreme(nullptr, *this, dim, /*smallest=*/true, /*stored=*/true);
+}
+
+Tensor SparseMatrix::smean(std::optional<int64_t> dim) const {
+  return reduced(ops::stored_mean, *this, dim);
+}
+
+Tensor SparseMatrix::logsumexp(std::optional<int64_t> dim) const {
+  return reduced(ops::logsumexp, *this, dim);
+}
+
+Tensor SparseMatrix::argmax(std::optional<int64_t> dim) const {
+  return arg_extreme("argmax", *this, dim, /*smallest=*/false);
+}
+
+Tensor SparseMatrix::argmin(std::optional<int64_t> dim) const {
+  return arg_extreme("argmin", *this, dim, /*smallest=*/true);
+}
+
+Tensor SparseMatrix::count_nonzero(std::optional<int64_t> dim) const {
+  pattern_.check_simple("count_nonzero");
+  return reduced(ops::sum, with_values(values_.ne(0)), dim);
 }
 
 Tensor SparseMatrix::norm() const {

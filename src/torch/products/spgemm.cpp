@@ -30,8 +30,8 @@ Sizes product_shape(SymIntArrayRef A, SymIntArrayRef B, int64_t form) {
 
 void check(const PatternTensors& A, const Tensor& a, const PatternTensors& B, const Tensor& b, SymIntArrayRef shape_A,
            SymIntArrayRef shape_B, int64_t form) {
-  check_dense("spgemm", "the values of A", a, A, A.nnz(), "entries");
-  check_dense("spgemm", "the values of B", b, B, B.nnz(), "entries");
+  check_dense("spgemm", "the values of A", a, A, A.nnz(), "entries", /*or_integers=*/true);
+  check_dense("spgemm", "the values of B", b, B, B.nnz(), "entries", /*or_integers=*/true);
   check_same_dtype("spgemm", "B", b, "A", a);
   TORCH_CHECK_VALUE(a.dim() == 1 && b.dim() == 1, "spgemm: values must be (nnz,), not ", shape_text(a), " and ",
                     shape_text(b));
@@ -64,8 +64,14 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
   const PatternTensors C = unpack("spgemm", pattern_C, shape_C, /*t=*/false);
   check(A, a, B, b, shape_A, shape_B, form);
   check_mask(A, C, product_shape(shape_A, shape_B, form));
+  if (is_integral(a) && a.scalar_type() != at::kLong) {
+    const auto in_int64 = [&](const Tensor& u, const Tensor& v) {
+      return forward(pattern_A, u, shape_A, pattern_B, v, shape_B, pattern_C, shape_C, form);
+    };
+    return in_int64(a.to(at::kLong), b.to(at::kLong)).to(a.scalar_type());
+  }
   const Tensor c = at::empty_symint({C.nnz()}, a.options());
-  launch("spgemm", a, A.indptr, [&]<class T, class I>(auto exec) {
+  const auto compute = [&]<class T, class I>(auto exec) {
     if constexpr (Host<decltype(exec)>) {
       const Tensor in_A = a.contiguous(), in_B = b.contiguous();
       const auto u = A.view<T, I>(in_A, 1), v = B.view<T, I>(in_B, 1);
@@ -74,7 +80,12 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
                                             : kernels::spgemm_tn<Pool, T, I>;
       kernel(exec, u, v, C.view<I>(), mutable_ptr<T>(c));
     }
-  });
+  };
+  if (!is_integral(a))
+    launch("spgemm", a, A.indptr, compute);
+  else if (!a.is_meta())
+    with_index_type<int64_t>(A.indptr.scalar_type(),
+                             [&]<class T, class I> { compute.template operator()<T, I>(torch_pool()); });
   return c;
 }
 

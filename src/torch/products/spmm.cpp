@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Y = A X, or Aᵀ X if t.        dA = sddmm(A, G, X), operands swapped if t        dX = spmm(A, G, !t)
 // (Complex: with the conjugates of X and A.)
-#include <ATen/ops/empty.h>
+#include <ATen/ATen.h>
 #include <gossamer/kernels/spmm.h>
 #include <gossamer/products.h>
 
@@ -17,14 +17,22 @@ namespace {
 
 // A is what multiplies X: the transpose if t.
 void check(const PatternTensors& A, const Tensor& values, const Tensor& X, bool t) {
-  check_dense("spmm", "values", values, A, A.nnz(), "entries");
-  check_dense("spmm", "X", X, A, A.cols, t ? "rows" : "columns");
+  check_dense("spmm", "values", values, A, A.nnz(), "entries", /*or_integers=*/true);
+  check_dense("spmm", "X", X, A, A.cols, t ? "rows" : "columns", /*or_integers=*/true);
   check_same_dtype("spmm", "X", X, "values", values);
   TORCH_CHECK_VALUE(values.dim() <= 2, "spmm: values must be (nnz,) or (nnz, H), not ", shape_text(values));
   const bool heads = values.dim() == 2;
   TORCH_CHECK_VALUE(heads || X.dim() <= 2, "spmm: X must be (n,) or (n, d), not ", shape_text(X));
   TORCH_CHECK_VALUE(!heads || (X.dim() >= 2 && X.dim() <= 3 && X.sym_size(1) == values.sym_size(1)), "spmm: values ",
                     shape_text(values), " need X of shape (n, H) or (n, H, d), not ", shape_text(X));
+}
+
+// Integers have no kernel: each entry's product, added to its row by torch, exact in any order.
+Tensor integer_product(const PatternTensors& A, const Tensor& values, const Tensor& X, SymIntArrayRef size) {
+  Tensor v = A.perm.defined() ? values.index_select(0, A.perm) : values;
+  if (X.dim() > v.dim()) v = v.unsqueeze(-1);
+  const Tensor rows = ops::row_indices(A.indptr, A.indices), products = X.index_select(0, A.indices) * v;
+  return at::zeros_symint(size, X.options()).index_add(0, rows, products);
 }
 
 Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymIntArrayRef shape, bool t) {
@@ -37,6 +45,7 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymInt
   check(A, values, X, t);
   auto size = X.sym_sizes().vec();
   size[0] = A.rows;
+  if (is_integral(values)) return integer_product(A, values, X, size);
   const Tensor Y = at::empty_symint(size, X.options());
   launch("spmm", X, A.indptr, [&]<class T, class I>(auto exec) {
     const Tensor x = with_compact_rows(X), v = values.contiguous();
@@ -87,7 +96,8 @@ Tensor ops::spmm(TensorList pattern, const Tensor& values, const Tensor& X, SymI
 }
 
 Tensor spmm(const SparseMatrix& A, const Tensor& X, bool transpose) {
-  return ops::spmm(A.pattern().tensors_for({X}, transpose), A.values(), X, A.pattern().sym_shape(), transpose);
+  const auto [v, x] = without_integers(A.values(), X);
+  return ops::spmm(A.pattern().tensors_for({x}, transpose), v, x, A.pattern().sym_shape(), transpose);
 }
 
 }  // namespace gossamer

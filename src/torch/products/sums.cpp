@@ -6,9 +6,9 @@
 
 #include <gossamer/elementwise.h>
 #include "core/csr.h"
+#include "products/alike.h"
 
 namespace gossamer {
-namespace {
 
 void check_alike(const char* op, const SparseMatrix& A, const SparseMatrix& B) {
   TORCH_CHECK_VALUE(A.shape() == B.shape(), op, ": A is ", A.rows(), " x ", A.cols(), " but B is ", B.rows(), " x ",
@@ -17,6 +17,8 @@ void check_alike(const char* op, const SparseMatrix& A, const SparseMatrix& B) {
   TORCH_CHECK_VALUE(A.values().sizes().slice(1) == B.values().sizes().slice(1), op, ": A has values ",
                     shape_text(A.values()), " but B has ", shape_text(B.values()));
 }
+
+namespace {
 
 // Without a product where the factor is 1, as every A + B and the A of every A - B has it.
 Tensor scaled(const Tensor& values, const Number& factor) {
@@ -37,8 +39,9 @@ SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::opt
   Pattern R = C;
   if (P.index_type() != Q.index_type() || P.index_type() != R.index_type())
     P = P.widened(), Q = Q.widened(), R = R.widened();
-  return SparseMatrix(C, ops::spgemm(P.tensors_for({B.values()}), A.values(), P.sym_shape(), Q.tensors(), B.values(),
-                                     Q.sym_shape(), R.tensors(), R.sym_shape(), ops::nn));
+  const auto [a, b] = without_integers(A.values(), B.values());
+  return SparseMatrix(C, ops::spgemm(P.tensors_for({b}), a, P.sym_shape(), Q.tensors(), b, Q.sym_shape(), R.tensors(),
+                                     R.sym_shape(), ops::nn));
 }
 
 SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Number& alpha, const Number& beta) {

@@ -76,6 +76,14 @@ const Ops matrices =
         .def("mean.dim", [](const S& A, Dim dim) { return A.mean(dim); })
         .def("amax", [](const S& A) { return A.amax(); })
         .def("amax.dim", [](const S& A, Dim dim) { return A.amax(dim); })
+        .def("amin", [](const S& A) { return A.amin(); })
+        .def("amin.dim", [](const S& A, Dim dim) { return A.amin(dim); })
+        .def("argmax", [](const S& A) { return A.argmax(); })
+        .def("argmax.dim", [](const S& A, Dim dim) { return A.argmax(dim); })
+        .def("smax.dim", [](const S& A, Dim dim) { return A.smax(dim); })
+        .def("smin.dim", [](const S& A, Dim dim) { return A.smin(dim); })
+        .def("smean.dim", [](const S& A, Dim dim) { return A.smean(dim); })
+        .def("logsumexp.dim", [](const S& A, Dim dim) { return A.logsumexp(dim); })
         .def("norm", [](const S& A) { return A.norm(); })
         .def("row_softmax", [](const S& A) { return A.row_softmax(); })
         .def("allclose", [](const S& A, const S& B) { return gs::allclose(A, B); });
@@ -95,7 +103,11 @@ const Ops products =
              [](const S& A, const S& B, Tensor alpha, Tensor beta) { return gs::spadd(A, B, alpha, beta); })
         .def("add", [](const S& A, const S& B) { return A + B; })
         .def("sub", [](const S& A, const S& B) { return A - B; })
-        .def("hadamard", [](const S& A, const S& B) { return gs::hadamard(A, B); });
+        .def("hadamard", [](const S& A, const S& B) { return gs::hadamard(A, B); })
+        .def("multiply", [](const S& A, Tensor X) { return gs::multiply(A, X); })
+        .def("maximum", [](const S& A, const S& B) { return gs::maximum(A, B); })
+        .def("minimum", [](const S& A, const S& B) { return gs::minimum(A, B); })
+        .def("div.matrix", [](const S& A, const S& B) { return A / B; });
 
 const Ops structure =
     Ops()
@@ -106,6 +118,8 @@ const Ops structure =
         .def("tril.k", [](const S& A, int64_t k) { return A.tril(k); })
         .def("triu", [](const S& A) { return A.triu(); })
         .def("triu.k", [](const S& A, int64_t k) { return A.triu(k); })
+        .def("with_diagonal", [](const S& A, Tensor v, int64_t k) { return A.with_diagonal(v, k); })
+        .def("reshape", [](const S& A, int64_t m, int64_t n) { return A.reshape(m, n); })
         .def("index", [](const S& A, int64_t i, int64_t j) { return A.index(i, j); })
         .def("index.pairs", [](const S& A, Tensor rows, Tensor cols) { return A.index(rows, cols); })
         .def("matrix_index", [](const S& A, std::optional<Tensor> r, at::IntArrayRef rows, std::optional<Tensor> c,
