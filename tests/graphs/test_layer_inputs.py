@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch_geometric.nn
 from torch import Tensor
 
 import gossamer as gs
@@ -78,3 +79,100 @@ def test_a_changed_graph_is_seen(layer: str, change: Callable[[Tensor], None], i
         change(edges)
         torch.testing.assert_close(conv(x, edges), conv(x, edges.clone()))
         assert not torch.equal(conv(x, edges), conv(x, EDGES))
+
+
+# What a PyG program gives, in PyG's own forms, and PyG's own results for it.
+
+
+def both(name: str, *channels: Any, **options: Any) -> tuple[Any, Any]:
+    """Our layer and PyG's, with the same weights."""
+    torch.manual_seed(0)
+    ours, theirs = getattr(gs.nn, name)(*channels, **options), getattr(torch_geometric.nn, name)(*channels, **options)
+    return ours, theirs
+
+
+@pytest.mark.filterwarnings("ignore:Converting sparse tensor", "ignore:Sparse invariant checks")
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_coo], ids=str)
+@pytest.mark.parametrize("improved", [False, True])
+def test_a_sparse_tensor_is_adj_t(layer: str, layout: torch.layout, improved: bool) -> None:
+    """With weights, and with self-loops among its entries, to which PyG's GCNConv adds."""
+    torch.manual_seed(0)
+    dense = torch.rand(5, 5) * (torch.rand(5, 5) < 0.5)
+    dense[2, 2] = 0.5
+    x, options = torch.randn(5, 3), {"improved": True} if improved and layer == "GCNConv" else {}
+    ours, theirs = both(layer, 3, 2, **options)
+    ours.load_state_dict(theirs.state_dict())
+
+    def reference(adjacency: Tensor) -> Tensor:
+        return theirs(x, adjacency.to_sparse(layout=layout)).square().sum()
+
+    given = dense.to_sparse(layout=layout).requires_grad_()
+    loss = ours(x, given).square().sum()
+    torch.testing.assert_close(loss, reference(dense))
+    if layer == "GCNConv":
+        (gradient,) = torch.autograd.grad(loss, given)
+        for i, j in (dense != 0).nonzero()[:3].tolist():
+            step = torch.zeros_like(dense)
+            step[i, j] = 1e-2
+            slope = (reference(dense + step) - reference(dense - step)) / 2e-2
+            torch.testing.assert_close(gradient.to_dense()[i, j], slope.detach(), rtol=1e-2, atol=1e-2)
+
+
+class SparseTensor:
+    """The part of torch_sparse.SparseTensor's interface that is used; the package itself is not on every machine."""
+
+    def __init__(self, dense: Tensor, has_values: bool) -> None:
+        self.matrix, self.has_values = gs.from_dense(dense), has_values
+
+    def csr(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        A = self.matrix
+        return A.indptr.long(), A.indices.long(), A.values if self.has_values else None
+
+    def sparse_sizes(self) -> tuple[int, int]:
+        return self.matrix.shape
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_tensor_of_torch_sparse_is_adj_t(layer: str, weights: bool) -> None:
+    torch.manual_seed(0)
+    dense = (torch.rand(5, 5) + 0.1) * (torch.rand(5, 5) < 0.5)
+    dense.fill_diagonal_(0)
+    x, conv = torch.randn(5, 3), LAYERS[layer](3, 2)
+    target, source = dense.nonzero().T
+    given = dense if weights else (dense != 0).float()
+    options = (given[target, source],) if weights and layer == "GCNConv" else ()
+    wanted = conv(x, torch.stack([source, target]), *options)
+    torch.testing.assert_close(conv(x, SparseTensor(given, weights)), wanted)
+
+
+def test_weights_may_be_a_column() -> None:
+    ours, theirs = both("GCNConv", 3, 2)
+    ours.load_state_dict(theirs.state_dict())
+    x, w = torch.randn(4, 3), torch.rand(5)
+    torch.testing.assert_close(ours(x, EDGES, w[:, None]), theirs(x, EDGES, w))
+
+
+@pytest.mark.parametrize(
+    ("layer", "channels"), [("GCNConv", -1), ("GATConv", -1), ("GATConv", (-1, -1)), ("GATv2Conv", (-1, -1))], ids=str
+)
+def test_channels_are_learned_from_the_first_features(layer: str, channels: Any) -> None:
+    """And from a state_dict; an optimiser that was made before moves them, a copy made before learns its own."""
+    options = {} if layer == "GCNConv" else {"residual": True, "add_self_loops": False}
+    ours, theirs = both(layer, channels, 2, **options)
+    x = torch.randn(4, 3)
+    given = (x, torch.randn(4, 3)) if isinstance(channels, tuple) else x
+    optimiser = torch.optim.SGD(ours.parameters(), lr=0.1)
+    theirs(given, EDGES)
+    early = getattr(gs.nn, layer)(channels, 2, **options)
+    early.load_state_dict(theirs.state_dict())
+    torch.testing.assert_close(early(given, EDGES), theirs(given, EDGES))
+
+    first = ours(given, EDGES)
+    assert {k: v.shape for k, v in ours.state_dict().items()} == {k: v.shape for k, v in theirs.state_dict().items()}
+    first.square().sum().backward()
+    optimiser.step()
+    assert not torch.allclose(ours(given, EDGES), first)
+    ours.load_state_dict(theirs.state_dict())
+    torch.testing.assert_close(ours(given, EDGES), theirs(given, EDGES))

@@ -11,7 +11,7 @@ from torch import Tensor
 from gossamer._pattern import Shape
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer.nn._edges import Adjacency, Edges, SelfLoops, edge_index_of, edges_of
-from gossamer.nn._linear import Features, Linear
+from gossamer.nn._linear import Features, Linear, linear
 
 Pair = tuple[Features, Features | None]
 Result = Tensor | tuple[Tensor, tuple[Tensor, Tensor]]
@@ -40,8 +40,8 @@ class AttentionConv(torch.nn.Module):
         self.edge_dim, self.fill_value, self.residual = edge_dim, fill_value, residual
         total = heads * out_channels if concat else out_channels
         into = in_channels if isinstance(in_channels, int) else in_channels[1]
-        self.lin_edge = None if edge_dim is None else Linear(edge_dim, heads * out_channels)
-        self.res = Linear(into, total) if residual else None
+        self.lin_edge = None if edge_dim is None else linear(edge_dim, heads * out_channels)
+        self.res = linear(into, total) if residual else None
         self.bias = torch.nn.Parameter(torch.empty(total)) if bias else None
 
     def reset_parameters(self) -> None:

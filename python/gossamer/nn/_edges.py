@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from gossamer._construct import from_torch
 from gossamer._pattern import Pattern, Shape
 from gossamer._sparse_matrix import SparseMatrix
 
@@ -43,6 +44,32 @@ class Edges(NamedTuple):
         return pairs.index_select(1, order), weights.index_select(0, order)
 
 
+def adjacency_of(layer: str, given: Any) -> Adjacency:
+    """A graph as PyG's users give it: besides ours, ``adj_t`` as a sparse tensor of torch or of torch-sparse."""
+    if isinstance(given, Tensor) and given.layout is not torch.strided:
+        return _kept_matrix(given)
+    if isinstance(given, (Tensor, Pattern, SparseMatrix)):
+        return given
+    if hasattr(given, "csr") and hasattr(given, "sparse_sizes"):  # torch_sparse.SparseTensor
+        indptr, indices, values = given.csr()
+        pattern = Pattern(indptr, indices, given.sparse_sizes(), simple=None)
+        return pattern if values is None else SparseMatrix(pattern, values)
+    wanted = "a tensor (2, E), a Pattern, a SparseMatrix or a sparse tensor"
+    raise TypeError(f"{layer}: edge_index must be {wanted}, not {type(given).__name__}")
+
+
+def _kept_matrix(adjacency: Tensor) -> SparseMatrix:
+    """A sparse tensor as a matrix whose pattern is kept for as long as the tensor lives; its values are its own."""
+    A = from_torch(adjacency)
+    if torch.compiler.is_compiling():
+        return A
+    kept = _PATTERNS.get(adjacency)
+    if kept is not None and kept.equals(A.pattern):
+        return SparseMatrix._trusted(kept, A.values)
+    _PATTERNS[adjacency] = A.pattern
+    return A
+
+
 def edge_index_of(adjacency: Adjacency) -> Tensor:
     """(2, E), sources above targets."""
     if isinstance(adjacency, Tensor):
@@ -59,9 +86,6 @@ def edges_of(layer: str, adjacency: Adjacency, shape: Shape, loops: SelfLoops) -
         if adjacency.shape != shape:
             raise ValueError(f"{layer}: the pattern is {adjacency.shape} but there are {shape} (targets, sources)")
         return adjacency.keep(("edges", loops), lambda: _make(edge_index_of(adjacency), shape, loops))
-    if not isinstance(adjacency, Tensor):
-        wanted = "a tensor (2, E), a Pattern or a SparseMatrix"
-        raise TypeError(f"{layer}: edge_index must be {wanted}, not {type(adjacency).__name__}")
     state = _state(adjacency)
     if state is None:
         return _make(adjacency, shape, loops)
@@ -93,3 +117,4 @@ def _make(edge_index: Tensor, shape: Shape, loops: SelfLoops) -> Edges:
 
 
 _KEPT = WeakTensorKeyDictionary()
+_PATTERNS = WeakTensorKeyDictionary()

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from gossamer._attention import gat_attention, gat_with_weights
 from gossamer.nn._attention_conv import AttentionConv, Pair, Result
-from gossamer.nn._edges import Adjacency
-from gossamer.nn._linear import Features, Linear, glorot
+from gossamer.nn._edges import Adjacency, adjacency_of
+from gossamer.nn._linear import Features, glorot, linear
 
 
 class GATConv(AttentionConv):
@@ -44,9 +44,9 @@ class GATConv(AttentionConv):
         super().__init__(in_channels, out_channels, heads, concat, *common)
         one = isinstance(in_channels, int)
         src, dst = (in_channels, in_channels) if isinstance(in_channels, int) else in_channels
-        self.lin = Linear(src, heads * out_channels) if one else None
-        self.lin_src = None if one else Linear(src, heads * out_channels)
-        self.lin_dst = None if one else Linear(dst, heads * out_channels)
+        self.lin = linear(src, heads * out_channels) if one else None
+        self.lin_src = None if one else linear(src, heads * out_channels)
+        self.lin_dst = None if one else linear(dst, heads * out_channels)
         self.att_src = torch.nn.Parameter(torch.empty(1, heads, out_channels))
         self.att_dst = torch.nn.Parameter(torch.empty(1, heads, out_channels))
         self.att_edge = None if edge_dim is None else torch.nn.Parameter(torch.empty(1, heads, out_channels))
@@ -67,6 +67,7 @@ class GATConv(AttentionConv):
         return_attention_weights: bool | None = None,
     ) -> Result:
         """(n_dst, heads * out) or (n_dst, out); with ``return_attention_weights`` also (edge_index, weights)."""
+        edge_index = adjacency_of("GATConv", edge_index)
         sources, targets = x if isinstance(x, tuple) else (x, x)
         lin_src, lin_dst = self.lin or self.lin_src, self.lin or self.lin_dst
         assert lin_src is not None

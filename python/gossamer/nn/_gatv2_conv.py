@@ -8,8 +8,8 @@ from torch import Tensor
 
 from gossamer._attention import gatv2_attention, gatv2_with_weights
 from gossamer.nn._attention_conv import AttentionConv, Result
-from gossamer.nn._edges import Adjacency
-from gossamer.nn._linear import Features, Linear, glorot
+from gossamer.nn._edges import Adjacency, adjacency_of
+from gossamer.nn._linear import Features, glorot, linear
 
 
 class GATv2Conv(AttentionConv):
@@ -45,8 +45,8 @@ class GATv2Conv(AttentionConv):
         super().__init__(in_channels, out_channels, heads, concat, *common)
         self.share_weights = share_weights
         src, dst = (in_channels, in_channels) if isinstance(in_channels, int) else in_channels
-        self.lin_l = Linear(src, heads * out_channels, bias=bias)
-        self.lin_r = self.lin_l if share_weights else Linear(dst, heads * out_channels, bias=bias)
+        self.lin_l = linear(src, heads * out_channels, bias=bias)
+        self.lin_r = self.lin_l if share_weights else linear(dst, heads * out_channels, bias=bias)
         self.att = torch.nn.Parameter(torch.empty(1, heads, out_channels))
         self.reset_parameters()
 
@@ -64,6 +64,7 @@ class GATv2Conv(AttentionConv):
         """(n_dst, heads * out) or (n_dst, out); with ``return_attention_weights`` also (edge_index, weights)."""
         if edge_attr is not None and self.edge_dim is None:
             raise ValueError("GATv2Conv: edge_attr is given, but the layer has no edge_dim")
+        edge_index = adjacency_of("GATv2Conv", edge_index)
         sources, targets = x if isinstance(x, tuple) else (x, x)
         x_src = self.by_heads(self.lin_l(sources))
         x_dst = x_src if targets is sources and self.share_weights else self.by_heads(self.lin_r(targets))

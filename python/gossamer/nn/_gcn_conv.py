@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from gossamer._products import spmm
 from gossamer._sparse_matrix import SparseMatrix
-from gossamer.nn._edges import Adjacency, SelfLoops, edges_of
-from gossamer.nn._linear import Features, Linear
+from gossamer.nn._edges import Adjacency, SelfLoops, adjacency_of, edges_of
+from gossamer.nn._linear import Features, linear
 
 _ops = torch.ops.gossamer
 
@@ -49,7 +51,7 @@ class GCNConv(torch.nn.Module):
         self.in_channels, self.out_channels = in_channels, out_channels
         self.improved, self.cached, self.add_self_loops, self.normalize = improved, cached, add_self_loops, normalize
         self.loop_weight = loop_weight
-        self.lin = Linear(in_channels, out_channels)
+        self.lin = linear(in_channels, out_channels)
         self.bias = torch.nn.Parameter(torch.empty(out_channels)) if bias else None
         self._kept: SparseMatrix | None = None
         self.reset_parameters()
@@ -60,17 +62,22 @@ class GCNConv(torch.nn.Module):
             torch.nn.init.zeros_(self.bias)
         self._kept = None
 
-    def matrix(self, n: int, adjacency: Adjacency, edge_weight: Tensor | None, dtype: torch.dtype) -> SparseMatrix:
+    def matrix(self, n: int, graph: Any, edge_weight: Tensor | None, dtype: torch.dtype) -> SparseMatrix:
         """D^-1/2 Ã D^-1/2, or A itself without ``normalize``."""
+        adjacency = adjacency_of("GCNConv", graph)
         if edge_weight is None and isinstance(adjacency, SparseMatrix):
             edge_weight = adjacency.values
         loops = SelfLoops.REMAINING if self.add_self_loops else SelfLoops.NONE
+        if self.add_self_loops and adjacency is not graph:
+            adjacency, loops = self._with_loops(graph, adjacency, dtype), SelfLoops.NONE
+            edge_weight = adjacency.values
         edges = edges_of("GCNConv", adjacency, (n, n), loops)
         P = edges.pattern
         if edge_weight is None and self.loop_weight in (None, 1):
             weights = torch.ones(P.nnz, dtype=dtype, device=P.device)
         else:
             given = torch.ones(edges.given, dtype=dtype, device=P.device) if edge_weight is None else edge_weight
+            given = given.flatten() if given.shape == (edges.given, 1) else given
             if given.shape != (edges.given,):
                 raise ValueError(f"GCNConv: edge_weight has shape {tuple(given.shape)} for {edges.given} edges")
             loop_weight = (2.0 if self.improved else 1.0) if self.loop_weight is None else self.loop_weight
@@ -79,8 +86,16 @@ class GCNConv(torch.nn.Module):
         values = _ops.gcn_norm(P.tensors(), weights, P.shape) if self.normalize else weights
         return SparseMatrix._trusted(P, values)
 
+    def _with_loops(self, graph: Any, adjacency: Any, dtype: torch.dtype) -> SparseMatrix:
+        """As PyG has them for a sparse tensor: added to the diagonal of torch's, in place of torch-sparse's."""
+        weight = (2.0 if self.improved else 1.0) if self.loop_weight is None else self.loop_weight
+        P = adjacency.pattern if isinstance(adjacency, SparseMatrix) else adjacency
+        values = torch.ones(P.nnz, dtype=dtype, device=P.device)
+        A = adjacency if isinstance(adjacency, SparseMatrix) else SparseMatrix._trusted(P, values)
+        return A.with_diagonal(A.diagonal() + weight if isinstance(graph, Tensor) else weight)
+
     def forward(self, x: Features, edge_index: Adjacency, edge_weight: Tensor | None = None) -> Tensor:
-        """(n, out); ``edge_weight`` (E,) stands in the order of ``edge_index`` and may want a gradient."""
+        """(n, out); ``edge_weight``, (E,) or (E, 1), stands in the order of ``edge_index`` and may want a gradient."""
         A = self._kept
         if A is None:
             A = self.matrix(x.shape[0], edge_index, edge_weight, self.lin.weight.dtype)

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import torch
 from torch import Tensor
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.parameter import UninitializedParameter
 
 from gossamer._products import spmm
 from gossamer._sparse_matrix import SparseMatrix
@@ -47,3 +50,33 @@ class Linear(torch.nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.in_channels}, {self.out_channels}, bias={self.bias is not None}"
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """Learns its number of inputs from the first x, or from a state_dict, and is a Linear from then on."""
+
+    cls_to_become = Linear
+
+    def __init__(self, out_channels: int, bias: bool = False) -> None:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Lazy modules are a new feature")
+            super().__init__(0, out_channels, bias)
+        self.in_channels = -1
+        self.weight = UninitializedParameter()  # type: ignore[assignment]
+
+    def reset_parameters(self) -> None:
+        if not self.has_uninitialized_params():
+            super().reset_parameters()
+
+    def initialize_parameters(self, x: Features) -> None:
+        if not isinstance(self.weight, UninitializedParameter):  # it came with a state_dict
+            self.in_channels = self.weight.shape[1]
+            return
+        self.in_channels = x.shape[-1]
+        self.weight.materialize((self.out_channels, self.in_channels))
+        self.reset_parameters()
+
+
+def linear(in_channels: int, out_channels: int, bias: bool = False) -> Linear:
+    """A Linear; with ``in_channels`` -1 one that learns that number."""
+    return LazyLinear(out_channels, bias) if in_channels == -1 else Linear(in_channels, out_channels, bias)

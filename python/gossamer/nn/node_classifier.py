@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -99,15 +100,20 @@ def row_normalized(graph: Graph) -> Graph:
 
 
 def train(
-    graph: Graph, recipe: Recipe, seed: int = 0, progress: Callable[[int, float, float], None] | None = None
-) -> tuple[NodeClassifier, Trained]:
+    graph: Graph,
+    recipe: Recipe,
+    seed: int = 0,
+    progress: Callable[[int, float, float], None] | None = None,
+    network: Callable[[Recipe, int, int], Any] = NodeClassifier,
+) -> tuple[Any, Trained]:
     """Adam on the cross entropy of the training nodes. Weight decay is on the first layer for GCN, on all for GAT.
 
     ``progress(epoch, loss, validation accuracy)`` is called after each epoch. With patience, training stops when
     neither the validation loss nor the accuracy has improved for that long, and the best parameters are restored.
+    ``network`` makes what is trained: a module whose layers are called ``first`` and ``second``.
     """
     torch.manual_seed(seed)
-    net = NodeClassifier(recipe, graph.num_features, graph.num_classes)
+    net = network(recipe, graph.num_features, graph.num_classes)
     if isinstance(graph.x, SparseMatrix):
         net = net.to(graph.x.dtype)
     second_decay = 0.0 if recipe.model == "gcn" else recipe.weight_decay
@@ -146,7 +152,7 @@ def train(
 
 
 @torch.no_grad()
-def validate(net: NodeClassifier, graph: Graph) -> tuple[float, float]:
+def validate(net: torch.nn.Module, graph: Graph) -> tuple[float, float]:
     """Loss and accuracy on the validation nodes."""
     net.eval()
     out, y = net(graph.x, graph.adjacency)[graph.val_mask], graph.y[graph.val_mask]
@@ -154,7 +160,7 @@ def validate(net: NodeClassifier, graph: Graph) -> tuple[float, float]:
 
 
 @torch.no_grad()
-def accuracies(net: NodeClassifier, graph: Graph) -> tuple[float, float, float]:
+def accuracies(net: torch.nn.Module, graph: Graph) -> tuple[float, float, float]:
     """On the training, validation and test nodes."""
     net.eval()
     right = net(graph.x, graph.adjacency).argmax(1) == graph.y
