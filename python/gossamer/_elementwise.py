@@ -12,7 +12,7 @@ from torch import Tensor
 from gossamer._values import PatternValues
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 
 class Elementwise(PatternValues):

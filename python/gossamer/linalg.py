@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from gossamer import _interrupt
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
 
@@ -59,9 +60,10 @@ class Factor:
         self.A = A
         self._real = _real_form(A)  # what is factored: A, or its real form
         self._asked = kind, engine
-        self._handle = torch.ops.gossamer.factorize.default(
-            self._real.pattern.analysis(), self._real.values, kind, engine
-        )
+        factorize, analysis = torch.ops.gossamer.factorize.default, self._real.pattern.analysis()
+        given = analysis, self._real.values, kind, engine
+        long = A.shape[0] >= _interrupt.LONG
+        self._handle = _interrupt.interruptible(factorize, *given) if long else factorize(*given)
 
     def __reduce__(self) -> tuple[object, ...]:
         """A copy and a pickle are factored anew: the factors themselves belong to one object in one process."""
@@ -119,6 +121,7 @@ def factorize(A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> Fact
     A complex matrix of n rows is factored as a real one of 2n rows.
 
     A matrix that is singular, to working precision, raises SingularMatrixError and names a row, a column or a pivot.
+    Ctrl-C returns at once; what an engine has begun, it finishes behind the scenes.
 
     >>> factor = gs.linalg.factorize(gs.poisson(3))
     >>> factor.solve(torch.tensor([1.0, 0.0, 0.0])), factor.solve(torch.tensor([0.0, 0.0, 4.0]), transpose=True)

@@ -24,6 +24,7 @@ OPERATORS = {
     **{"__add__": "A + B", "__sub__": "A - B", "__neg__": "-A", "__mul__": "A * s", "__rmul__": "s * A"},
     **{"__truediv__": "A / s", "__pow__": "A ** p", "__abs__": "abs(A)", "__matmul__": "A @ X", "__rmatmul__": "X @ A"},
     **{"__getitem__": "A[rows, cols]", "__eq__": "P == Q"},
+    **{"__ne__": "A != B", "__lt__": "A < B", "__gt__": "A > B", "__le__": "A <= B", "__ge__": "A >= B"},
 }
 
 
@@ -64,6 +65,8 @@ def attributes(kind: type) -> list[str]:
     elif "__repr__" in {name for base in ours for name in vars(base)} and not issubclass(kind, tuple):
         names.add(f"repr({'A' if kind is gs.SparseMatrix else kind.__name__[0]})")
     written = {OPERATORS[name] for name in names if name in OPERATORS and not issubclass(kind, tuple)}
+    if kind is gs.SparseMatrix:
+        written = {"A == B" if name == "P == Q" else name for name in written}
     if kind is gs.datasets.Graph:
         written.discard("P == Q")
     return sorted({name for name in names if not name.startswith("_")} | written)
