@@ -74,6 +74,8 @@ def raw_argmax(A: gs.SparseMatrix) -> tuple[Any, tuple[Any, ...]]:
     return torch.ops.gossamer.row_argmax.default, (A.indptr, A.values, A.shape[1])
 
 
+BELOW = (torch.nan, -torch.inf)  # what a smallest number shows
+
 CASES = [
     Case("sum", lambda gs, A: A.sum()[None], lambda A: A.sum()[None], one),
     Case("sum_rows", lambda gs, A: A.sum(1), lambda A: A.sum(1), one),
@@ -88,12 +90,12 @@ CASES = [
     Case("amax_rows", lambda gs, A: A.amax(1), lambda A: A.amax(1), without_ties, raw_argmax),
     Case("amax_cols", lambda gs, A: A.amax(0), lambda A: A.amax(0), without_ties),
     Case("amax_heads", lambda gs, A: A.amax(1), lambda A: A.amax(1), lambda make: without_ties(make, 2), raw_argmax),
-    Case("amin", lambda gs, A: A.amin()[None], lambda A: A.amin()[None], without_ties),
-    Case("amin_rows", lambda gs, A: A.amin(1), lambda A: A.amin(1), without_ties),
-    Case("amin_cols", lambda gs, A: A.amin(0), lambda A: A.amin(0), without_ties),
+    Case("amin", lambda gs, A: A.amin()[None], lambda A: A.amin()[None], without_ties, poisons=BELOW),
+    Case("amin_rows", lambda gs, A: A.amin(1), lambda A: A.amin(1), without_ties, poisons=BELOW),
+    Case("amin_cols", lambda gs, A: A.amin(0), lambda A: A.amin(0), without_ties, poisons=BELOW),
     Case("smax", lambda gs, A, P: A.smax(None)[None], lambda A, P: largest(A, P, None)[None], stored),
     Case("smax_rows", lambda gs, A, P: A.smax(1), lambda A, P: largest(A, P, 1), stored),
-    Case("smin_cols", lambda gs, A, P: A.smin(0), lambda A, P: -largest(-A, P, 0), stored),
+    Case("smin_cols", lambda gs, A, P: A.smin(0), lambda A, P: -largest(-A, P, 0), stored, poisons=BELOW),
     Case("smax_heads", lambda gs, A, P: A.smax(1), lambda A, P: largest(A, P, 1), lambda make: stored(make, 2)),
     Case("smean", lambda gs, A, P: A.smean(None)[None], lambda A, P: stored_mean(A, P, None)[None], stored),
     Case("smean_rows", lambda gs, A, P: A.smean(1), lambda A, P: stored_mean(A, P, 1), stored),

@@ -28,6 +28,10 @@ def within(make: Make) -> tuple[Any, ...]:
     return A.with_values(make.dense(A.nnz)), B
 
 
+def over(A: Tensor, B: Tensor) -> Tensor:
+    return torch.where(B == 0, 0, A / torch.where(B == 0, 1, B))
+
+
 def raw_scale(u: Tensor, s: Tensor) -> tuple[Any, tuple[Any, ...]]:
     return torch.ops.gossamer.scale.default, (u, s)
 
@@ -69,10 +73,8 @@ CASES = [
     ),
     Case("hadamard", lambda gs, A, B: A * B, lambda A, B: A * B, two, timed=True),
     Case("maximum", lambda gs, A, B: gs.maximum(A, B), torch.maximum, without_ties),
-    Case("minimum", lambda gs, A, B: gs.minimum(A, B), torch.minimum, without_ties),
-    Case(
-        "quotient", lambda gs, A, B: A / B, lambda A, B: torch.where(B == 0, 0, A / torch.where(B == 0, 1, B)), within
-    ),
+    Case("minimum", lambda gs, A, B: gs.minimum(A, B), torch.minimum, without_ties, poisons=(torch.nan, -torch.inf)),
+    Case("quotient", lambda gs, A, B: A / B, over, within, poisons=(torch.nan,)),
     Case(
         "multiply",
         lambda gs, A, X: A.multiply(X),

@@ -41,7 +41,7 @@ html_css_files = ["site.css"]
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 nitpick_ignore_regex = [
-    ("py:.*", r"Tensor|(torch|scipy|collections|os|typing)\..*")
+    ("py:.*", r"Tensor|(torch|numpy|scipy|collections|os|typing|gossamer\._scipy_names)\..*")
 ]  # no network, so no links to their pages
 
 

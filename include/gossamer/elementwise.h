@@ -14,7 +14,8 @@ Tensor divide(const Tensor& values, const Tensor& s);
 }  // namespace ops
 
 SparseMatrix operator-(const SparseMatrix& A);
-// s: a number, a 0-dim tensor, or (H,), one number a head. Differentiable in both.
+// s: a number, a 0-dim tensor, or (H,), one number a head; or a dense matrix, as compare.h's multiply takes it.
+// Differentiable in both.
 SparseMatrix operator*(const SparseMatrix& A, const Tensor& s);
 SparseMatrix operator*(const Tensor& s, const SparseMatrix& A);
 SparseMatrix operator*(const SparseMatrix& A, const at::Scalar& s);

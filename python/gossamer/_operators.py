@@ -167,7 +167,8 @@ def _table() -> dict[str, tuple[str, str]]:
         table[reflected] = reflected, forward  # Tensor.__rmatmul__(X, A) is A @ X: what torch.compile makes of it
     for spelling in ("div", "true_divide", "__truediv__", "__div__"):
         table[spelling] = "__truediv__", "__rtruediv__"
-    table["__rtruediv__"] = "__rtruediv__", "__truediv__"
+    for spelling in ("__rtruediv__", "__rdiv__"):
+        table[spelling] = "__rtruediv__", "__truediv__"
     table["rsub"] = "__rsub__", "__sub__"
     for name, turned in {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}.items():
         for spelling in (name, f"__{name}__"):

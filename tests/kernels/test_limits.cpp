@@ -208,7 +208,7 @@ TEST_P(Limits, Gatv2) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Far, Limits, testing::Bool(),
-                         [](const auto& info) { return info.param ? "EntriesAndColumns" : "Entries"; });
+                         [](const auto& which) { return which.param ? "EntriesAndColumns" : "Entries"; });
 
 }  // namespace
 }  // namespace gossamer::test

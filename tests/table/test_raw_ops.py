@@ -81,6 +81,7 @@ def run_the_rest() -> None:
     A, edges = gs.poisson((2, 3)), torch.tensor([[0, 1, 2, 2], [1, 2, 0, 1]])
     gs.allclose(A, gs.from_torch(A.to_torch()) + gs.eye(6))
     gs.from_edge_index(edges)
+    A.argmax(1)
     gs.random(3, 4, 0.5)
     gs.dropout(torch.ones(5), 0.5, seed=1)
     gs.linalg.factorize(A).slogdet()

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <gossamer/compare.h>
 #include <gossamer/products.h>
 #include <gossamer/reduce.h>
 #include "core/csr.h"
@@ -15,6 +16,11 @@ void check_factor(const char* op, const Tensor& values, const Tensor& s) {
   const bool one_a_head = values.dim() == 2 && s.dim() == 1 && s.sym_size(0) == values.sym_size(1);
   TORCH_CHECK_VALUE(s.dim() == 0 || one_a_head, op, ": wants a number or a tensor of shape () or (H,), not ",
                     shape_text(s));
+}
+
+// One number, or one a head; everything else is a dense matrix, or is broadcast to one.
+bool is_number(const SparseMatrix& A, const Tensor& s) {
+  return s.dim() == 0 || (A.values().dim() == 2 && s.dim() == 1);
 }
 
 SparseMatrix scaled(const SparseMatrix& A, const Tensor& d, bool cols) {
@@ -50,7 +56,7 @@ SparseMatrix operator-(const SparseMatrix& A) {
 }
 
 SparseMatrix operator*(const SparseMatrix& A, const Tensor& s) {
-  return A.with_values(ops::times(A.values(), s));
+  return is_number(A, s) ? A.with_values(ops::times(A.values(), s)) : multiply(A, s);
 }
 
 SparseMatrix operator*(const Tensor& s, const SparseMatrix& A) {
@@ -66,7 +72,7 @@ SparseMatrix operator*(const at::Scalar& s, const SparseMatrix& A) {
 }
 
 SparseMatrix operator/(const SparseMatrix& A, const Tensor& s) {
-  return A.with_values(ops::divide(A.values(), s));
+  return is_number(A, s) ? A.with_values(ops::divide(A.values(), s)) : multiply(A, s.reciprocal());
 }
 
 SparseMatrix operator/(const SparseMatrix& A, const at::Scalar& s) {
