@@ -21,6 +21,13 @@ def largest_allocation():
     return library.gossamer_standin_largest_allocation()
 
 
+def traffic():
+    """(copies between host and device, numbers the host looked at) since the last call."""
+    library.gossamer_standin_copies.restype = ctypes.c_int64
+    library.gossamer_standin_looks.restype = ctypes.c_int64
+    return library.gossamer_standin_copies(), library.gossamer_standin_looks()
+
+
 def load(path):
     """Loads libgossamer_standin.so from `path`, then torch, and returns torch."""
     global library

@@ -38,7 +38,9 @@ def solve_triangular(
     """
     _check_operands("solve_triangular", "L", L, b)
     tensors = L.pattern.tensors_for(b, L.values, with_transpose=transpose)
-    levels = L.pattern.levels(upper) if L.shape[0] == L.shape[1] else []
+    L.pattern.check_simple("solve_triangular")
+    wants_levels = L.shape[0] == L.shape[1] and not L.values.is_cuda  # a device waits row by row
+    levels = L.pattern.levels(upper) if wants_levels else []
     op = torch.ops.gossamer.solve_triangular.default
     return op(tensors, L.values, b, L.shape, levels, upper, unit_diagonal, transpose)
 

@@ -108,6 +108,14 @@ void spgemm_tn(const E& exec, const Csr<T, I>& At, const Csr<T, I>& B, const Pat
   });
 }
 
+// On a CUDA device: pointers are the device's. Defined in src/cuda/spgemm.cu. The third form is the first with Aᵀ for
+// A. scratch: nnz(C).
+template <class T, class I>
+[[gnu::weak]] void spgemm_nn(Cuda, const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, T* values,
+                             Sum<T>* scratch);
+template <class T, class I>
+[[gnu::weak]] void spgemm_nt(Cuda, const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, T* values);
+
 // Before row i, the rows of A B take work[i] products: what the work is split by. rows + 1.
 template <class I>
 void spgemm_work(const PatternView<I>& A, const PatternView<I>& B, int64_t* work) {

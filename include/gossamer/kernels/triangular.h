@@ -235,6 +235,22 @@ struct TriangularSolve {
   }
 };
 
+// What the threads of a device tell each other during a solve, in the device's memory: which rows are taken, of which
+// rows, or of which 32 columns of them, x is there (n · ⌈heads · width / 32⌉ numbers), and the first row that has no
+// diagonal entry or a zero there. They begin as 0, 0 and n.
+struct SolveProgress {
+  unsigned long long* tickets;
+  int* ready;
+  unsigned long long* bad;
+};
+
+// On a CUDA device: pointers are the device's. Defined in src/cuda/triangular.cu.
+template <class T, class I>
+[[gnu::weak]] void solve_triangular(Cuda, const Csr<T, I>& L, Triangle triangle, const T* b, int64_t ldb, int64_t width,
+                                    T* x, const SolveProgress& progress);
+template <class T, class I>
+[[gnu::weak]] void keep_triangle(Cuda, const PatternView<I>& L, Triangle triangle, int64_t heads, const T* in, T* out);
+
 // The first row that has no diagonal entry or a zero there; -1 if all is well.
 template <Host E, class T, class I>
 int64_t solve_triangular(const E& exec, const Csr<T, I>& L, Triangle triangle, const Levels<I>& levels, const T* b,

@@ -33,6 +33,7 @@ void check(const PatternTensors& A, const Tensor& a, const PatternTensors& B, co
   check_dense("spgemm", "the values of A", a, A, A.nnz(), "entries", /*or_integers=*/true);
   check_dense("spgemm", "the values of B", b, B, B.nnz(), "entries", /*or_integers=*/true);
   check_same_dtype("spgemm", "B", b, "A", a);
+  TORCH_CHECK_VALUE(a.device() == b.device(), "spgemm: A is on ", a.device(), " but B is on ", b.device());
   TORCH_CHECK_VALUE(a.dim() == 1 && b.dim() == 1, "spgemm: values must be (nnz,), not ", shape_text(a), " and ",
                     shape_text(b));
   TORCH_CHECK_TYPE(A.indptr.scalar_type() == B.indptr.scalar_type(), "spgemm: A has ", A.indptr.scalar_type(),
@@ -49,6 +50,14 @@ void check_mask(const PatternTensors& A, const PatternTensors& C, const Sizes& s
                     " but the product is ", shape[0], " x ", shape[1]);
   TORCH_CHECK_TYPE(A.indptr.scalar_type() == C.indptr.scalar_type(), "spgemm: A has ", A.indptr.scalar_type(),
                    " indices but the mask has ", C.indptr.scalar_type());
+  TORCH_CHECK_VALUE(A.indptr.device() == C.indptr.device(), "spgemm: A is on ", A.indptr.device(),
+                    " but the mask is on ", C.indptr.device());
+}
+
+std::vector<Tensor> on_cpu(TensorList tensors) {
+  std::vector<Tensor> result;
+  for (const Tensor& t : tensors) result.push_back(t.cpu());
+  return result;
 }
 
 Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, TensorList pattern_B, const Tensor& b,
@@ -72,17 +81,26 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
   }
   const Tensor c = at::empty_symint({C.nnz()}, a.options());
   const auto compute = [&]<class T, class I>(auto exec) {
+    const Tensor in_A = a.contiguous(), in_B = b.contiguous();
+    const auto u = A.view<T, I>(in_A, 1), v = B.view<T, I>(in_B, 1);
     if constexpr (Host<decltype(exec)>) {
-      const Tensor in_A = a.contiguous(), in_B = b.contiguous();
-      const auto u = A.view<T, I>(in_A, 1), v = B.view<T, I>(in_B, 1);
       const auto kernel = form == ops::nn   ? kernels::spgemm_nn<Pool, T, I>
                           : form == ops::nt ? kernels::spgemm_nt<Pool, T, I>
                                             : kernels::spgemm_tn<Pool, T, I>;
       kernel(exec, u, v, C.view<I>(), mutable_ptr<T>(c));
+    } else if (form == ops::nt) {
+      kernels::spgemm_nt(exec, u, v, C.view<I>(), mutable_ptr<T>(c));
+    } else {  // Aᵀ is what A is a view of
+      const Tensor scratch = at::empty(c.sizes(), c.options().dtype(sum_type(c)));
+      kernels::spgemm_nn(exec, u, v, C.view<I>(), mutable_ptr<T>(c), mutable_ptr<Sum<T>>(scratch));
     }
   };
   if (!is_integral(a))
     launch("spgemm", a, A.indptr, compute);
+  else if (a.is_cuda())  // no kernel of a device for integers: a copy, there and back
+    return forward(on_cpu(pattern_A), a.cpu(), shape_A, on_cpu(pattern_B), b.cpu(), shape_B, on_cpu(pattern_C), shape_C,
+                   form)
+        .to(a.device());
   else if (!a.is_meta())
     with_index_type<int64_t>(A.indptr.scalar_type(),
                              [&]<class T, class I> { compute.template operator()<T, I>(torch_pool()); });
@@ -150,7 +168,6 @@ const Op<decltype(ops::spgemm)> op{{
     .forward = forward,
     .autograd = autograd,
     .batched = batched,
-    .where = Where::host,
 }};
 
 const Op<decltype(ops::spgemm_pattern)> pattern_op{{

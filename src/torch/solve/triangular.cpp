@@ -31,11 +31,10 @@ Tensor keep(TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool
   const PatternTensors A = unpack("keep_triangle", pattern, shape, /*t=*/false);
   check_dense("keep_triangle", "values", values, A, A.nnz(), "entries");
   const Tensor out = at::empty_symint(values.sym_sizes(), values.options());
-  if (values.is_meta()) return out;
-  const Tensor v = values.contiguous();
-  const int64_t heads = values.size(0) ? values.numel() / values.size(0) : 1;
-  with_types("keep_triangle", values.scalar_type(), A.indptr.scalar_type(), [&]<class T, class I> {
-    kernels::keep_triangle(torch_pool(), A.view<I>(), {upper, unit_diagonal}, heads, ptr<T>(v), mutable_ptr<T>(out));
+  launch("keep_triangle", values, A.indptr, [&]<class T, class I>(auto exec) {
+    const Tensor v = values.contiguous();
+    const int64_t heads = values.size(0) ? values.numel() / values.size(0) : 1;
+    kernels::keep_triangle(exec, A.view<I>(), {upper, unit_diagonal}, heads, ptr<T>(v), mutable_ptr<T>(out));
   });
   return out;
 }
@@ -80,6 +79,22 @@ void check(const PatternTensors& A, const Tensor& values, const Tensor& b, Tenso
   throw_singular(op_name, "row ", row, stored ? " has a zero on the diagonal" : " has no diagonal entry");
 }
 
+// The first row without a pivot, -1 if there is none. Reading it is the one wait for the device that a solve takes.
+template <class T, class I>
+int64_t solve_on_device(Cuda exec, const Csr<T, I>& L, Triangle triangle, const Tensor& b, int64_t width,
+                        const Tensor& x) {
+  const int64_t tiles = (L.heads * width + 31) / 32;
+  const Tensor ready = at::zeros({L.rows * tiles}, b.options().dtype(at::kInt));
+  const Tensor numbers = at::zeros({2}, b.options().dtype(at::kLong));
+  numbers.select(0, 1).fill_(L.rows);
+  auto* counters = reinterpret_cast<unsigned long long*>(mutable_ptr<int64_t>(numbers));
+  kernels::solve_triangular(exec, L, triangle, ptr<T>(b), b.stride(0), width, mutable_ptr<T>(x),
+                            {counters, mutable_ptr<int>(ready), counters + 1});
+  if (triangle.unit_diagonal) return -1;  // nothing is divided by
+  const int64_t bad = numbers[1].template item<int64_t>();
+  return bad == L.rows ? -1 : bad;
+}
+
 Tensor forward(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape, TensorList levels,
                bool upper, bool unit_diagonal, bool t) {
   check_square(op_name, shape);
@@ -94,12 +109,16 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& b, SymInt
   const bool heads = values.dim() == 2;
   const int64_t H = heads ? values.size(1) : 1, width = b.dim() == heads + 2 ? b.size(-1) : 1;
   int64_t bad = -1;
-  with_types(op_name, dtype, A.indptr.scalar_type(), [&]<class T, class I> {
-    if constexpr (sizeof(T) >= 4) {
+  launch(op_name, from, A.indptr, [&]<class T, class I>(auto exec) {
+    if constexpr (sizeof(T) < 4) {
+      return;
+    } else if constexpr (Host<decltype(exec)>) {
       Levels<I> known;
       if (!levels.empty()) known = {ptr<I>(levels[0]), ptr<I>(levels[1]), t};
-      bad = kernels::solve_triangular(torch_pool(), A.view<T, I>(v, H), {upper != t, unit_diagonal}, known,
-                                      ptr<T>(from), from.stride(0), width, mutable_ptr<T>(to));
+      bad = kernels::solve_triangular(exec, A.view<T, I>(v, H), {upper != t, unit_diagonal}, known, ptr<T>(from),
+                                      from.stride(0), width, mutable_ptr<T>(to));
+    } else {
+      bad = solve_on_device(exec, A.view<T, I>(v, H), {upper != t, unit_diagonal}, from, width, to);
     }
   });
   if (bad >= 0) throw_no_pivot(A, bad);
@@ -142,7 +161,6 @@ const Op<decltype(ops::keep_triangle)> keep_op{{
     .forward = keep,
     .autograd = keep_autograd,
     .batched = keep_batched,
-    .where = Where::host,
 }};
 const Op<decltype(ops::solve_triangular)> solve_op{{
     .schema = "solve_triangular(Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, Tensor[] levels, bool "
@@ -151,7 +169,6 @@ const Op<decltype(ops::solve_triangular)> solve_op{{
     .autograd = autograd,
     .batched = batched,
     .full_precision = true,
-    .where = Where::host,
 }};
 
 }  // namespace
@@ -174,8 +191,10 @@ Tensor linalg::solve_triangular(const SparseMatrix& L, const Tensor& b, bool upp
                                 bool transpose) {
   const Pattern& P = L.pattern();
   check_square(op_name, P.sym_shape());  // before the levels, whose error would name another op
-  return ops::solve_triangular(P.tensors_for({b, L.values()}, transpose), L.values(), b, P.sym_shape(), P.levels(upper),
-                               upper, unit_diagonal, transpose);
+  P.check_simple(op_name);
+  const auto levels = L.values().is_cuda() ? std::vector<Tensor>() : P.levels(upper);  // a device wants none
+  return ops::solve_triangular(P.tensors_for({b, L.values()}, transpose), L.values(), b, P.sym_shape(), levels, upper,
+                               unit_diagonal, transpose);
 }
 
 }  // namespace gossamer

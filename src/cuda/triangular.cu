@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Launches triangular solves; the kernels are in triangular.cuh.
+#include "triangular.cuh"
+
+namespace gossamer::kernels {
+
+template <class T, class I>
+void solve_triangular(Cuda exec, const Csr<T, I>& L, Triangle triangle, const T* b, int64_t ldb, int64_t width, T* x,
+                      const SolveProgress& progress) {
+  const int64_t total = L.heads * width, tiles = (total + device::warp_lanes - 1) / device::warp_lanes;
+  if (L.rows == 0 || total == 0) return;
+  if (total == 1) return device::launch_warps(exec, solve_vector<T, I>, L.rows, L, triangle, b, ldb, x, progress);
+  device::launch_warps(exec, solve_columns<T, I>, L.rows * tiles, L, triangle, b, ldb, width, x, progress);
+}
+
+template <class T, class I>
+void keep_triangle(Cuda exec, const PatternView<I>& L, Triangle triangle, int64_t heads, const T* in, T* out) {
+  device::launch_warps(exec, keep_rows<T, I>, L.rows, L, triangle, heads, in, out);
+}
+
+#define INSTANTIATE_SOLVE(T, I)                                                                    \
+  template void solve_triangular(Cuda, const Csr<T, I>&, Triangle, const T*, int64_t, int64_t, T*, \
+                                 const SolveProgress&);
+#define INSTANTIATE_KEEP(T, I) \
+  template void keep_triangle(Cuda, const PatternView<I>&, Triangle, int64_t, const T*, T*);
+GOSSAMER_FOR_EACH_REAL_TYPE(INSTANTIATE_SOLVE)
+GOSSAMER_FOR_EACH_TYPE(INSTANTIATE_KEEP)
+#undef INSTANTIATE_SOLVE
+#undef INSTANTIATE_KEEP
+
+}  // namespace gossamer::kernels
