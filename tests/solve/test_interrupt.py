@@ -25,6 +25,7 @@ def interrupt():
         pass
     os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background starts without it
 small = gs.poisson(30)
 threading.Thread(target=interrupt, daemon=True).start()
 try:

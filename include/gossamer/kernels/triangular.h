@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// L x = b for `heads` triangular matrices L on one pattern, and the level sets that let rows be solved at once.
+// L x = b for `heads` triangular matrices L on one pattern; levels.h has the sets of rows that can be solved at once.
 //
 //   x[i, h, :] = (b[i, h, :] - Σ_p values[p, h] x[indices[p], h, :]) / d[i, h]        p over row i, inside the triangle
 //
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <gossamer/kernels/exec.h>
+#include <gossamer/kernels/levels.h>
 #include <gossamer/kernels/simd.h>
 #include <gossamer/kernels/types.h>
 
@@ -21,15 +22,6 @@ namespace gossamer {
 // Which entries of a square matrix are meant. With a unit diagonal the stored one is not read: it counts as 1.
 struct Triangle {
   bool upper = false, unit_diagonal = false;
-};
-
-// Rows order[level_ptr[l]] … order[level_ptr[l + 1] - 1] need only rows of earlier levels. level_ptr has n + 1 entries,
-// those past the last level being n. Walked backward, the levels of L serve Lᵀ. order = nullptr: not known.
-template <class I>
-struct Levels {
-  const I* level_ptr = nullptr;
-  const I* order = nullptr;
-  bool backward = false;
 };
 
 namespace kernels {
@@ -52,25 +44,6 @@ void solve_triangular(const Csr<T, I>& L, Triangle triangle, const T* b, int64_t
       }
 }
 }  // namespace plain
-
-// level_ptr: n + 1; order: n, ascending in each level. O(n + nnz), serial: once per pattern.
-template <class I>
-void levels(const PatternView<I>& L, bool upper, I* level_ptr, I* order) {
-  const int64_t n = L.rows;
-  std::vector<I> level(n);
-  std::fill(level_ptr, level_ptr + n + 1, I{0});
-  for (int64_t k = 0; k < n; ++k) {
-    const int64_t i = upper ? n - 1 - k : k;
-    I first = 0;
-    for (int64_t p = L.indptr[i]; p < L.indptr[i + 1]; ++p)
-      if (const int64_t j = L.indices[p]; upper ? j > i : j < i) first = std::max<I>(first, level[j] + 1);
-    level[i] = first;
-    ++level_ptr[first + 1];
-  }
-  for (int64_t l = 0; l < n; ++l) level_ptr[l + 1] += level_ptr[l];
-  std::vector<I> next(level_ptr, level_ptr + n);
-  for (int64_t i = 0; i < n; ++i) order[next[level[i]]++] = static_cast<I>(i);
-}
 
 // Division by d as a product with 1 / d, which does not wait for the sum: a chain of rows would notice. Where the
 // reciprocal would overflow or lose digits, we divide.

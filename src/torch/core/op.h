@@ -58,13 +58,14 @@ class Op<R(A...)> {
  public:
   struct Declaration {
     const char* schema;
-    R (*forward)(A...);             // Serves CPU, CUDA and Meta: checks, allocates, launches.
-    R (*autograd)(A...) = nullptr;  // Calls the op below autograd and records its derivatives: differentiable.h.
-    R (*batched)(A...) = nullptr;   // The rule of vmap: batch.h.
-    bool autocast = false;          // Casts every floating-point tensor to the precision that autocast asks for.
-    bool full_precision = false;    // Or, within autocast, to float32.
-    bool constant = false;          // The result has no derivative, although inputs may require one.
-    bool meta = true;               // False: sizes of the result depend on data; its fake is in Python, _fakes.py.
+    R (*forward)(A...);              // Serves CPU, CUDA and Meta: checks, allocates, launches.
+    R (*on_device)(A...) = nullptr;  // Or, for CUDA, this: of an op whose forward knows the host.
+    R (*autograd)(A...) = nullptr;   // Calls the op below autograd and records its derivatives: differentiable.h.
+    R (*batched)(A...) = nullptr;    // The rule of vmap: batch.h.
+    bool autocast = false;           // Casts every floating-point tensor to the precision that autocast asks for.
+    bool full_precision = false;     // Or, within autocast, to float32.
+    bool constant = false;           // The result has no derivative, although inputs may require one.
+    bool meta = true;                // False: sizes of the result depend on data; its fake is in Python, _fakes.py.
     Where where = Where::device;
     bool mixed = false;  // With Where::host: tensors that are on the host already, such as indices, may be there.
   };
@@ -74,7 +75,9 @@ class Op<R(A...)> {
     using c10::DispatchKey;
     const auto add = [this](DispatchKey key, auto kernel) { registration_.add(key, torch::CppFunction(kernel)); };
     add(DispatchKey::CPU, op.forward);
-    if (op.where == Where::device)
+    if (op.on_device)
+      add(DispatchKey::CUDA, op.on_device);
+    else if (op.where == Where::device)
       add(DispatchKey::CUDA, op.forward);
     else
       add(DispatchKey::CUDA, by_the_host(op));

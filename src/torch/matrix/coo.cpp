@@ -8,6 +8,7 @@
 #include "core/csr.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "structure/device.h"
 
 namespace gossamer {
 namespace {
@@ -50,6 +51,18 @@ std::tuple<Tensor, Tensor, Tensor> coo(const Tensor& rows, const Tensor& cols, a
   return {indptr.to(rows.device()), indices.to(rows.device()), slot.to(rows.device())};
 }
 
+// What the host would refuse, it does: it has the words for it.
+std::tuple<Tensor, Tensor, Tensor> coo_on_device(const Tensor& rows, const Tensor& cols, at::IntArrayRef shape) {
+  check_shape("from_coo", shape);
+  const auto usable = [&](const Tensor& k) {
+    return at::isIntegralType(k.scalar_type(), /*includeBool=*/false) && k.dim() == 1 && k.device() == rows.device();
+  };
+  if (!usable(rows) || !usable(cols) || rows.size(0) != cols.size(0) || !device_patterns::has_keys(shape))
+    return coo(rows, cols, shape);
+  const auto found = device_patterns::coo(rows, cols, shape);
+  return std::get<0>(found).defined() ? found : coo(rows, cols, shape);
+}
+
 void check(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape, bool simple) {
   check_shape("Pattern", shape);
   const PatternTensors A = unpack("Pattern", {indptr.cpu(), indices.cpu()}, c10::fromIntArrayRefSlow(shape), false);
@@ -64,6 +77,7 @@ void check(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape, b
 const Op<decltype(ops::coo)> coo_op{{
     .schema = "coo(Tensor rows, Tensor cols, int[] shape) -> (Tensor indptr, Tensor indices, Tensor slot)",
     .forward = coo,
+    .on_device = coo_on_device,
     .meta = false,
 }};
 const Op<decltype(ops::check_pattern)> check_op{{

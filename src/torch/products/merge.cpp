@@ -9,6 +9,7 @@
 #include "core/host.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "structure/device.h"
 
 namespace gossamer {
 namespace {
@@ -40,12 +41,24 @@ MergedParts merge(TensorList pattern_A, TensorList pattern_B, at::IntArrayRef sh
   return result;
 }
 
+MergedParts merge_on_device(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect) {
+  const char* op = intersect ? "hadamard" : "spadd";
+  const auto size = c10::fromIntArrayRefSlow(shape);
+  unpack(op, A, size, /*t=*/false), unpack(op, B, size, /*t=*/false);
+  TORCH_CHECK_VALUE(A[0].device() == B[0].device(), op, ": A is on ", A[0].device(), " but B is on ", B[0].device());
+  TORCH_CHECK_TYPE(A[0].scalar_type() == B[0].scalar_type(), op, ": A has ", A[0].scalar_type(), " indices but B has ",
+                   B[0].scalar_type());
+  TORCH_CHECK_VALUE(device_patterns::has_keys(shape), op, ": ", shape[0], " x ", shape[1],
+                    " places are more than a device can count");
+  return device_patterns::merge(A, B, shape, intersect);
+}
+
 const Op<decltype(ops::merge)> merge_op{{
     .schema = "merge(Tensor[] A, Tensor[] B, int[] shape, bool intersect) -> (Tensor indptr, Tensor indices, Tensor "
               "at_A, Tensor at_B)",
     .forward = merge,
+    .on_device = merge_on_device,
     .meta = false,
-    .where = Where::host,
 }};
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "core/host.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "structure/device.h"
 
 namespace gossamer {
 namespace {
@@ -162,6 +163,20 @@ std::tuple<Tensor, Tensor> pattern_forward(TensorList pattern_A, at::IntArrayRef
   return {indptr.to(type), indices};
 }
 
+std::tuple<Tensor, Tensor> pattern_on_device(TensorList A, at::IntArrayRef shape_A, TensorList B,
+                                             at::IntArrayRef shape_B) {
+  unpack("spgemm", A, c10::fromIntArrayRefSlow(shape_A), /*t=*/false);
+  unpack("spgemm", B, c10::fromIntArrayRefSlow(shape_B), /*t=*/false);
+  TORCH_CHECK_VALUE(A[0].device() == B[0].device(), "spgemm: A is on ", A[0].device(), " but B is on ", B[0].device());
+  TORCH_CHECK_TYPE(A[0].scalar_type() == B[0].scalar_type(), "spgemm: A has ", A[0].scalar_type(),
+                   " indices but B has ", B[0].scalar_type());
+  TORCH_CHECK_VALUE(shape_A[1] == shape_B[0], "spgemm: A is ", shape_A[0], " x ", shape_A[1], " and B is ", shape_B[0],
+                    " x ", shape_B[1], ", which do not multiply");
+  TORCH_CHECK_VALUE(device_patterns::has_keys({shape_A[0], shape_B[1]}), "spgemm: ", shape_A[0], " x ", shape_B[1],
+                    " places are more than a device can count");
+  return device_patterns::product(A, shape_A, B, shape_B);
+}
+
 const Op<decltype(ops::spgemm)> op{{
     .schema = "spgemm(Tensor[] A, Tensor a, SymInt[] shape_A, Tensor[] B, Tensor b, SymInt[] shape_B, Tensor[] C, "
               "SymInt[] shape_C, int form) -> Tensor",
@@ -173,8 +188,8 @@ const Op<decltype(ops::spgemm)> op{{
 const Op<decltype(ops::spgemm_pattern)> pattern_op{{
     .schema = "spgemm_pattern(Tensor[] A, int[] shape_A, Tensor[] B, int[] shape_B) -> (Tensor indptr, Tensor indices)",
     .forward = pattern_forward,
+    .on_device = pattern_on_device,
     .meta = false,
-    .where = Where::host,
 }};
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "core/host.h"
 #include "core/op.h"
+#include "structure/device.h"
 
 namespace gossamer {
 namespace {
@@ -104,8 +105,8 @@ const Op<decltype(ops::band)> band_op{{
     .schema = "band(Tensor indptr, Tensor indices, SymInt[] shape, int low, int high) -> (Tensor indptr, Tensor "
               "indices, Tensor positions)",
     .forward = band,
+    .on_device = device_patterns::band,
     .meta = false,
-    .where = Where::host,
 }};
 const Op<decltype(ops::axis_index)> axis_index_op{{
     .schema = "axis_index(Tensor index, int size, bool columns) -> Tensor",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The transpose of a pattern and the permutation back to A's values. Integers only: nothing to differentiate.
-// Patterns are built on the host, once; one on a device comes here and goes back.
+// The host's patterns are built here, those of a device by structure/device.h.
 #include <ATen/ops/empty.h>
 #include <gossamer/kernels/transpose.h>
 
@@ -8,6 +8,7 @@
 #include "core/host.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "structure/device.h"
 
 namespace gossamer {
 namespace {
@@ -29,7 +30,7 @@ const Op<decltype(ops::transpose)> op{{
     .schema =
         "transpose(Tensor indptr, Tensor indices, SymInt[] shape) -> (Tensor indptr_t, Tensor indices_t, Tensor perm)",
     .forward = forward,
-    .where = Where::host,
+    .on_device = device_patterns::transpose,
 }};
 
 }  // namespace

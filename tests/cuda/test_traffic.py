@@ -12,7 +12,7 @@ from torch import Tensor
 
 import cuda_standin
 import gossamer as gs
-from cases import CASES, Case, Make
+from cases import CASES, KINDS, Case, Make
 
 pytestmark = pytest.mark.skipif(cuda_standin.library is None, reason="no stand-in for cuda")
 
@@ -49,3 +49,35 @@ def test_nothing_passes_by_the_host(case: Case) -> None:
         assert copies + looks > 0, "stays on the device: take it off the list"
     else:
         assert (copies, looks) == (0, 2 if case.name in TWO_LOOKS else 0)
+
+
+# Patterns that are born on a device: what the host looks at is their size.
+SYMBOLIC: dict[str, tuple[Any, int]] = {
+    "transpose": (lambda A, B: A.T, 0),
+    "spmm transposed": (lambda A, B: gs.spmm(A, A.values.new_ones(A.shape[0]), transpose=True), 0),
+    "sum": (lambda A, B: A + B, 2),  # and whether the patterns are the same
+    "entrywise product": (lambda A, B: A * B, 2),
+    "product": (lambda A, B: A @ B, 2),
+    "triangle": (lambda A, B: A.tril(), 1),
+    "from_coo": (lambda A, B: gs.from_coo(A.pattern.row_indices.flip(0), A.indices.flip(0), A.values, A.shape), 1),
+}
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+@pytest.mark.parametrize("kind", KINDS)
+def test_patterns_are_born_on_the_device(name: str, kind: str) -> None:
+    make = Make(kind, torch.float64, device=torch.device("cuda", 0))
+    n = max(make.m, make.n)
+    A, B = make.matrix(n, n), make.matrix(n, n)
+    f, most = SYMBOLIC[name]
+    cuda_standin.traffic()
+    result = f(A, B)
+    copies, looks = cuda_standin.traffic()
+    assert copies == 0
+    assert looks <= most
+    on_host = f(A.to("cpu"), B.to("cpu"))
+    if isinstance(result, gs.SparseMatrix):
+        assert result.device.type == "cuda"
+        assert result.pattern.to("cpu") == on_host.pattern
+        result, on_host = result.to_dense(), on_host.to_dense()
+    torch.testing.assert_close(result.cpu(), on_host)
