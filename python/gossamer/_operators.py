@@ -23,10 +23,6 @@ class Operators(PatternValues):
 
     __array_ufunc__ = None  # so that numpy.float64(2) * A, and an array @ A, ask us
 
-    @property
-    def _matrix(self) -> SparseMatrix:
-        return self  # type: ignore[return-value]  # what these methods are of
-
     def __matmul__(self, X: Any) -> Any:
         """A X, dense or sparse."""
         if is_matrix(X):

@@ -37,7 +37,8 @@ def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
     check_matrix("spmm", "A", A)
     if not is_dense(X):
         raise TypeError(f"spmm: X must be a torch.Tensor or an array, not {type(X).__name__}")
-    A, X = with_dense(A, X)
+    if not isinstance(X, Tensor) or X.dtype != A.values.dtype:
+        A, X = with_dense(A, X)
     tensors = A.pattern.tensors_for(X, with_transpose=transpose)
     return torch.ops.gossamer.spmm.default(tensors, A.values, X, A.pattern.shape, transpose)
 

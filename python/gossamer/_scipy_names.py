@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gossamer import _compare
 from gossamer._pattern import Shape
 from gossamer._values import PatternValues
 
@@ -39,10 +40,6 @@ class SciPyNames(PatternValues):
 
     ndim = 2
 
-    @property
-    def _matrix(self) -> SparseMatrix:
-        return self  # type: ignore[return-value]  # what these methods are of
-
     def multiply(self, B: Any) -> SparseMatrix:
         """``A * B``."""
         return self._matrix * B
@@ -57,15 +54,11 @@ class SciPyNames(PatternValues):
 
     def maximum(self, B: Any) -> SparseMatrix:
         """``gs.maximum(A, B)``."""
-        from gossamer._compare import maximum
-
-        return maximum(self._matrix, B)
+        return _compare.maximum(self._matrix, B)
 
     def minimum(self, B: Any) -> SparseMatrix:
         """``gs.minimum(A, B)``."""
-        from gossamer._compare import minimum
-
-        return minimum(self._matrix, B)
+        return _compare.minimum(self._matrix, B)
 
     def transpose(self) -> SparseMatrix:
         """``A.T``."""

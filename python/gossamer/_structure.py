@@ -30,12 +30,19 @@ class Structure(PatternValues):
         tensor([-1., -1.])
         """
         self.pattern.check_simple("diagonal")
+        row, col, size = self._diagonal_places(k)
+
+        def find() -> tuple[Tensor, Tensor]:
+            i = torch.arange(size)
+            return self._find(i + row, i + col)
+
+        return _ops.place_entries(self.values, *self.pattern.keep(("diagonal", row, col), find), size)
+
+    def _diagonal_places(self, k: int) -> tuple[int, int, int]:
+        """Where diagonal k begins, and how long it is."""
         m, n = self.pattern.shape
         row, col = min(max(-k, 0), m), min(max(k, 0), n)
-        size = max(min(m - row, n - col), 0)
-        i = torch.arange(size)
-        found = self.pattern.keep(("diagonal", row, col), lambda: self._find(i + row, i + col))
-        return _ops.place_entries(self.values, *found, size)
+        return row, col, max(min(m - row, n - col), 0)
 
     def _find(self, rows: Tensor, cols: Tensor) -> tuple[Tensor, Tensor]:
         """Which of the places (rows[k], cols[k]) are stored, in ascending order of k, and where."""
@@ -82,22 +89,21 @@ class Structure(PatternValues):
                 [ 0., -1.,  5.]])
         """
         self.pattern.check_simple("with_diagonal")
-        length = self.diagonal(k).shape[0]
+        row, col, length = self._diagonal_places(k)
         new = torch.as_tensor(v, dtype=self.values.dtype, device=self.values.device)
         if new.dim() > 0 and new.shape[0] != length:
             raise ValueError(f"with_diagonal: v has shape {tuple(new.shape)} but diagonal {k} has {length} entries")
-        union = self.pattern.merge(
-            self.pattern.keep(("diagonal pattern", k), lambda: self._diagonal_pattern(k, length))
-        )
+        key = "diagonal pattern", row, col
+        union = self.pattern.merge(self.pattern.keep(key, lambda: self._diagonal_pattern(row, col, length)))
         values = _ops.place(self.values, union.at_A, union.pattern.nnz)
         if values.dim() == 2 and new.dim() == 1:
             new = new[:, None]
         placed = new.expand(length, *values.shape[1:])
         return self._trusted(union.pattern, values.index_copy(0, union.at_B.long(), placed))
 
-    def _diagonal_pattern(self, k: int, length: int) -> Pattern:
+    def _diagonal_pattern(self, row: int, col: int, length: int) -> Pattern:
         i = torch.arange(length)
-        indptr, indices, _ = _ops.coo(i + max(-k, 0), i + max(k, 0), self.pattern.shape)
+        indptr, indices, _ = _ops.coo(i + row, i + col, self.pattern.shape)
         pattern = Pattern(indptr, indices, self.pattern.shape, check=False)
         return pattern.to(self.pattern.device, self.pattern.indices.dtype)
 

@@ -32,6 +32,11 @@ class PatternValues:
     def values(self, values: Any) -> None:
         self._values = checked_values(self.pattern, values)
 
+    @property
+    def _matrix(self) -> SparseMatrix:
+        """Itself: the families of methods are written for a SparseMatrix, which they are bases of."""
+        return self  # type: ignore[return-value]
+
     @classmethod
     def _trusted(cls, pattern: Pattern, values: Tensor) -> Self:
         """Without checks, for values an op has just computed on this pattern."""

@@ -21,6 +21,15 @@ def text_file(folder: Path, text: str | bytes, name: str = "a.mtx") -> Path:
     return path
 
 
+def mutated_npz(folder: Path, at: int, length: int, new: bytes) -> Path:
+    """A good .npz file, some bytes of which are others."""
+    gs.save_npz(folder / "good.npz", gs.poisson(5, dtype=torch.float64), compressed=at % 2 == 0)
+    contents = bytearray((folder / "good.npz").read_bytes())
+    at %= len(contents)
+    contents[at : at + length] = new
+    return text_file(folder, bytes(contents), "a.npz")
+
+
 def scipy_reads(path: Path) -> np.ndarray | scipy.sparse.coo_array:
     """SciPy's reading of the tidied file: 1.17 crashes on some layouts, and knows no comments after the size line."""
     head, *rest = path.read_bytes().split(b"\n")

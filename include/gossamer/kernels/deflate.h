@@ -2,13 +2,10 @@
 // Deflate, as zip files hold it: without the header and the checksum that gzip puts around it. zlib does the work; as
 // for gzip (file.h), it is looked for when it is needed, and neither its headers nor a link to it are needed to build.
 #pragma once
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 #include <gossamer/kernels/file.h>
 
@@ -42,15 +39,12 @@ struct DeflateLibrary {
   static const DeflateLibrary& get() {
     static const DeflateLibrary found = [] {
       DeflateLibrary z;
-      void* library = nullptr;
-      for (const char* name : {"libz.so.1", "libz.so", "libz.dylib"})
-        if (!library) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-      if (!library) return z;
-      const auto find = [library](auto& f, const char* name) {
-        f = reinterpret_cast<std::remove_reference_t<decltype(f)>>(::dlsym(library, name));
-      };
-      find(z.inflate_init, "inflateInit2_"), find(z.inflate, "inflate"), find(z.inflate_end, "inflateEnd");
-      find(z.deflate_init, "deflateInit2_"), find(z.deflate, "deflate"), find(z.deflate_end, "deflateEnd");
+      find_in_zlib(z.inflate_init, "inflateInit2_");
+      find_in_zlib(z.inflate, "inflate");
+      find_in_zlib(z.inflate_end, "inflateEnd");
+      find_in_zlib(z.deflate_init, "deflateInit2_");
+      find_in_zlib(z.deflate, "deflate");
+      find_in_zlib(z.deflate_end, "deflateEnd");
       return z;
     }();
     const auto& z = found;

@@ -20,7 +20,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -55,6 +54,18 @@ class Descriptor {
   int fd_;
 };
 
+// A function of zlib, which is looked for once, when it is first needed; null where it is not on this machine.
+template <class F>
+void find_in_zlib(F& f, const char* name) {
+  static void* const library = [] {
+    void* found = nullptr;
+    for (const char* file : {"libz.so.1", "libz.so", "libz.dylib"})
+      if (!found) found = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    return found;
+  }();
+  f = library ? reinterpret_cast<F>(::dlsym(library, name)) : nullptr;
+}
+
 // The few functions of zlib we call; they take care of headers, checksums and files of several members.
 struct Zlib {
   using File = void*;
@@ -66,17 +77,10 @@ struct Zlib {
   static const Zlib& get() {
     static const Zlib found = [] {
       Zlib z;
-      void* library = nullptr;
-      for (const char* name : {"libz.so.1", "libz.so", "libz.dylib"})
-        if (!library) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-      if (!library) return z;
-      const auto find = [library](auto& f, const char* name) {
-        f = reinterpret_cast<std::remove_reference_t<decltype(f)>>(::dlsym(library, name));
-      };
-      find(z.open, "gzdopen");
-      find(z.read, "gzread");
-      find(z.write, "gzwrite");
-      find(z.close, "gzclose");
+      find_in_zlib(z.open, "gzdopen");
+      find_in_zlib(z.read, "gzread");
+      find_in_zlib(z.write, "gzwrite");
+      find_in_zlib(z.close, "gzclose");
       return z;
     }();
     if (!found.open || !found.read || !found.write || !found.close)

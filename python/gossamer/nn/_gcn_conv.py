@@ -80,15 +80,18 @@ class GCNConv(torch.nn.Module):
             given = given.flatten() if given.shape == (edges.given, 1) else given
             if given.shape != (edges.given,):
                 raise ValueError(f"GCNConv: edge_weight has shape {tuple(given.shape)} for {edges.given} edges")
-            loop_weight = (2.0 if self.improved else 1.0) if self.loop_weight is None else self.loop_weight
-            added = torch.full((n,), loop_weight, dtype=given.dtype, device=P.device)
+            added = torch.full((n,), self._added_weight(), dtype=given.dtype, device=P.device)
             weights = edges.in_order(given, added)
         values = _ops.gcn_norm(P.tensors(), weights, P.shape) if self.normalize else weights
         return SparseMatrix._trusted(P, values)
 
+    def _added_weight(self) -> float:
+        """Of a self-loop that is added, where edges have weights."""
+        return (2.0 if self.improved else 1.0) if self.loop_weight is None else self.loop_weight
+
     def _with_loops(self, graph: Any, adjacency: Any, dtype: torch.dtype) -> SparseMatrix:
         """As PyG has them for a sparse tensor: added to the diagonal of torch's, in place of torch-sparse's."""
-        weight = (2.0 if self.improved else 1.0) if self.loop_weight is None else self.loop_weight
+        weight = self._added_weight()
         P = adjacency.pattern if isinstance(adjacency, SparseMatrix) else adjacency
         values = torch.ones(P.nnz, dtype=dtype, device=P.device)
         A = adjacency if isinstance(adjacency, SparseMatrix) else SparseMatrix._trusted(P, values)

@@ -55,12 +55,6 @@ void check_mask(const PatternTensors& A, const PatternTensors& C, const Sizes& s
                     " but the mask is on ", C.indptr.device());
 }
 
-std::vector<Tensor> on_cpu(TensorList tensors) {
-  std::vector<Tensor> result;
-  for (const Tensor& t : tensors) result.push_back(t.cpu());
-  return result;
-}
-
 Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, TensorList pattern_B, const Tensor& b,
                SymIntArrayRef shape_B, TensorList pattern_C, SymIntArrayRef shape_C, int64_t form) {
   if (a.is_complex()) {
@@ -99,8 +93,8 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
   if (!is_integral(a))
     launch("spgemm", a, A.indptr, compute);
   else if (a.is_cuda())  // no kernel of a device for integers: a copy, there and back
-    return forward(on_cpu(pattern_A), a.cpu(), shape_A, on_cpu(pattern_B), b.cpu(), shape_B, on_cpu(pattern_C), shape_C,
-                   form)
+    return forward(on_host(pattern_A), a.cpu(), shape_A, on_host(pattern_B), b.cpu(), shape_B, on_host(pattern_C),
+                   shape_C, form)
         .to(a.device());
   else if (!a.is_meta())
     with_index_type<int64_t>(A.indptr.scalar_type(),
