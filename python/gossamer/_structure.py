@@ -33,7 +33,7 @@ class Structure(PatternValues):
         row, col, size = self._diagonal_places(k)
 
         def find() -> tuple[Tensor, Tensor]:
-            i = torch.arange(size)
+            i = torch.arange(size, device=self.pattern.device)
             return self._find(i + row, i + col)
 
         return _ops.place_entries(self.values, *self.pattern.keep(("diagonal", row, col), find), size)
@@ -90,7 +90,11 @@ class Structure(PatternValues):
         """
         self.pattern.check_simple("with_diagonal")
         row, col, length = self._diagonal_places(k)
-        new = torch.as_tensor(v, dtype=self.values.dtype, device=self.values.device)
+        like = self.values
+        if isinstance(v, (int, float)):  # is filled in where the matrix is, not copied to there
+            new = like.new_full((), v)
+        else:
+            new = torch.as_tensor(v, dtype=like.dtype, device=like.device)
         if new.dim() > 0 and new.shape[0] != length:
             raise ValueError(f"with_diagonal: v has shape {tuple(new.shape)} but diagonal {k} has {length} entries")
         key = "diagonal pattern", row, col
@@ -102,7 +106,7 @@ class Structure(PatternValues):
         return self._trusted(union.pattern, values.index_copy(0, union.at_B.long(), placed))
 
     def _diagonal_pattern(self, row: int, col: int, length: int) -> Pattern:
-        i = torch.arange(length)
+        i = torch.arange(length, device=self.pattern.device)
         indptr, indices, _ = _ops.coo(i + row, i + col, self.pattern.shape)
         pattern = Pattern(indptr, indices, self.pattern.shape, check=False)
         return pattern.to(self.pattern.device, self.pattern.indices.dtype)
@@ -148,10 +152,10 @@ class Structure(PatternValues):
         if len(axes) > 2:
             raise IndexError(f"index: a matrix has 2 axes, not {len(axes)}")
         rows, cols = (*axes, slice(None), slice(None))[:2]
-        m, n = self.pattern.shape
         if _is_array(rows) and _is_array(cols):
+            m, n = self.pattern.shape
             return self._at(_positions(rows, m, False), _positions(cols, n, True))
-        r, c = _axis(rows, m, False), _axis(cols, n, True)
+        r, c = _axis(self.pattern, rows, False), _axis(self.pattern, cols, True)
         if _is_integer(rows) and _is_integer(cols):
             assert r is not None
             assert c is not None
@@ -187,10 +191,9 @@ class Structure(PatternValues):
         tensor([[ 0., -1.],
                 [ 2., -1.]])
         """
-        m, n = self.pattern.shape
         every = slice(None)
-        r = _axis(every if rows is None else rows, m, False)
-        return self._submatrix(r, _axis(every if cols is None else cols, n, True))
+        r = _axis(self.pattern, every if rows is None else rows, False)
+        return self._submatrix(r, _axis(self.pattern, every if cols is None else cols, True))
 
     def _submatrix(self, r: Tensor | None, c: Tensor | None) -> Self:
         P, (m, n) = self.pattern, self.pattern.shape
@@ -214,17 +217,18 @@ def _is_array(index: Any) -> bool:
     return not (isinstance(index, slice) or index is Ellipsis or _is_integer(index))
 
 
-def _axis(index: Any, size: int, columns: bool) -> Tensor | None:
-    """One axis of a key as int64 positions from 0; None for all of it."""
+def _axis(pattern: Pattern, index: Any, columns: bool) -> Tensor | None:
+    """One axis of a key as int64 positions; None for all of it. Those that are made here are made on the device."""
+    size = pattern.shape[1 if columns else 0]
     if index is Ellipsis:
         return None
     if isinstance(index, slice):
         if index == slice(None):
             return None
         start, stop, step = index.indices(size)
-        return torch.arange(len(range(start, stop, step))) * step + start
+        return torch.arange(len(range(start, stop, step)), device=pattern.device) * step + start
     if _is_integer(index):
-        return _ops.axis_index(torch.tensor([int(index)]), size, columns)
+        return _ops.axis_index(torch.full((1,), int(index), device=pattern.device), size, columns)
     positions = _positions(index, size, columns)
     if positions.dim() > 1:
         name = "cols" if columns else "rows"
@@ -233,7 +237,7 @@ def _axis(index: Any, size: int, columns: bool) -> Tensor | None:
 
 
 def _positions(index: Any, size: int, columns: bool) -> Tensor:
-    """An index array of one or two dimensions, or a mask, as int64 positions from 0."""
+    """An index array of one or two dimensions, or a mask, as int64 positions."""
     name = "cols" if columns else "rows"
     if index is None or isinstance(index, (bool, str, float)):
         kind = type(index).__name__

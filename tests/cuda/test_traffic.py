@@ -13,19 +13,19 @@ from torch import Tensor
 import cuda_standin
 import gossamer as gs
 from cases import CASES, KINDS, Case, Make
+from gossamer.nn._edges import SelfLoops
 
 pytestmark = pytest.mark.skipif(cuda_standin.library is None, reason="no stand-in for cuda")
 
-# Rows whose patterns or factors are made on the host, each time: see docs/cuda.md.
-FACTORS = {"solve", "solve_transposed", "solve_heads", "solve_symmetric", "logdet", "logdet_heads"}
-KEYS = {"row", "column", "entry", "slice", "slice_steps", "slice_backwards", "mask", "submatrix"}
-INDICES = {"index_rows", "index_cols", "index_rows_and_cols", "index_pairs"}
-BLOCKS = {"kron", "kron_heads", "vstack", "hstack", "block_diag"}
-BY_THE_HOST = FACTORS | KEYS | INDICES | BLOCKS
-
 # A triangular solve, and the one in its gradient, each tell the host the first row without a pivot.
 TRIANGULAR = {"solve_lower", "solve_upper", "solve_lower_transposed", "solve_upper_transposed"}
-TWO_LOOKS = TRIANGULAR | {"solve_lower_many", "solve_lower_heads"}
+LOOKS = dict.fromkeys(TRIANGULAR | {"solve_lower_many", "solve_lower_heads"}, 2)
+# Parts are made anew each time, and the host looks how many entries they have; `entry` takes three, one by one.
+LOOKS |= dict.fromkeys(("row", "column", "slice", "slice_steps", "slice_backwards"), 1) | {"entry": 3}
+# These rows give their indices on the host, from where each array is copied.
+COPIES = {"index_rows": 1, "index_cols": 1, "index_rows_and_cols": 2, "index_pairs": 2, "submatrix": 2, "mask": 1}
+LOOKS |= dict.fromkeys(COPIES, 1)
+FACTORS = {"solve", "solve_transposed", "solve_heads", "solve_symmetric", "logdet", "logdet_heads"}
 
 
 def call(case: Case, inputs: tuple[Any, ...]) -> None:
@@ -45,10 +45,16 @@ def test_nothing_passes_by_the_host(case: Case) -> None:
     cuda_standin.traffic()
     call(case, inputs)
     copies, looks = cuda_standin.traffic()
-    if case.name in BY_THE_HOST:
+    if case.name in FACTORS:
         assert copies + looks > 0, "stays on the device: take it off the list"
     else:
-        assert (copies, looks) == (0, 2 if case.name in TWO_LOOKS else 0)
+        assert (copies, looks) == (COPIES.get(case.name, 0), LOOKS.get(case.name, 0))
+
+
+def indices(A: gs.SparseMatrix, axis: int) -> Tensor:
+    """Unsorted, repeated and counted from the end."""
+    size = A.shape[axis]
+    return torch.arange(2 * size, device=A.device) * 7 % max(size, 1) - size
 
 
 # Patterns that are born on a device: what the host looks at is their size.
@@ -59,6 +65,20 @@ SYMBOLIC: dict[str, tuple[Any, int]] = {
     "entrywise product": (lambda A, B: A * B, 2),
     "product": (lambda A, B: A @ B, 2),
     "triangle": (lambda A, B: A.tril(), 1),
+    "diagonal": (lambda A, B: A.diagonal(1), 2),  # and that there are no parallel edges
+    "with_diagonal": (lambda A, B: A.with_diagonal(2.0), 4),
+    "slice": (lambda A, B: A[1:, ::-1], 1),
+    "rows": (lambda A, B: A[indices(A, 0)], 1),
+    "columns": (lambda A, B: A[:, indices(A, 1)], 1),
+    "submatrix": (lambda A, B: A.submatrix(indices(A, 0), indices(A, 1)), 1),
+    "mask": (lambda A, B: A[torch.arange(A.shape[0], device=A.device) % 2 == 0], 2),
+    "entries": (lambda A, B: A[indices(A, 0), indices(A, 0).flip(0)], 2),
+    "places": (lambda A, B: A[indices(A, 0)[:, None], indices(A, 0)[None, :]], 1),
+    "kron": (lambda A, B: gs.kron(A, B), 0),
+    "vstack": (lambda A, B: gs.vstack([A, B, A]), 0),
+    "hstack": (lambda A, B: gs.hstack([A, B]), 0),
+    "block_diag": (lambda A, B: gs.block_diag([A, B]), 0),
+    "checked": (lambda A, B: gs.SparseMatrix(A.indptr, A.indices, A.values, A.shape), 1),
     "from_coo": (lambda A, B: gs.from_coo(A.pattern.row_indices.flip(0), A.indices.flip(0), A.values, A.shape), 1),
 }
 
@@ -81,3 +101,38 @@ def test_patterns_are_born_on_the_device(name: str, kind: str) -> None:
         assert result.pattern.to("cpu") == on_host.pattern
         result, on_host = result.to_dense(), on_host.to_dense()
     torch.testing.assert_close(result.cpu(), on_host)
+
+
+@pytest.mark.parametrize("loops", list(SelfLoops))
+def test_edges_are_sorted_on_the_device(loops: SelfLoops) -> None:
+    """As on the host, bit for bit, with parallel edges and with self-loops, one of them twice."""
+    edge_index = torch.tensor([[3, 0, 2, 2, 0, 1, 1, 4], [1, 0, 3, 3, 0, 1, 0, 2]])
+    on_device = edge_index.to(torch.device("cuda", 0))
+    cuda_standin.traffic()
+    made = torch.ops.gossamer.edges(on_device, (5, 5), int(loops))
+    assert cuda_standin.traffic() == (0, 1)
+    for got, wanted in zip(made, torch.ops.gossamer.edges(edge_index, (5, 5), int(loops)), strict=True):
+        assert got.is_cuda
+        assert got.dtype is wanted.dtype
+        assert got.cpu().equal(wanted)
+
+
+OUTSIDE: dict[str, Any] = {
+    "rows": lambda A, k: A[k],
+    "columns": lambda A, k: A[:, k],
+    "entries": lambda A, k: A[k, k],
+    "edges": lambda A, k: torch.ops.gossamer.edges(torch.stack([k, k]), A.shape, 1),
+    "graph": lambda A, k: gs.graph_pattern(torch.stack([k, k]), A.shape),
+    "pattern": lambda A, k: gs.Pattern(A.indptr, A.indices + k[0].int(), A.shape),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_what_is_out_of_range_is_refused_in_the_words_of_the_host(name: str) -> None:
+    A, k = gs.poisson(4), torch.tensor([9, 1, 0])
+    with pytest.raises((ValueError, IndexError)) as on_host:
+        OUTSIDE[name](A, k)
+    with pytest.raises((ValueError, IndexError)) as on_device:
+        OUTSIDE[name](A.to("cuda"), k.to("cuda"))
+    assert type(on_device.value) is type(on_host.value)
+    assert str(on_device.value) == str(on_host.value)

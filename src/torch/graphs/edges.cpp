@@ -13,6 +13,8 @@
 #include "core/csr.h"
 #include "core/host.h"
 #include "core/op.h"
+#include "structure/device.h"
+#include "structure/scans.h"
 
 namespace gossamer {
 namespace {
@@ -24,12 +26,16 @@ void check_edge_index(const char* op, const Tensor& edge_index) {
                    ": edge_index must be integers, not ", edge_index.scalar_type());
 }
 
-// The edges in CSR order: coo_sort, without merging what is equal.
-std::tuple<Tensor, Tensor, Tensor> graph(const Tensor& edge_index, at::IntArrayRef shape) {
-  const KeptResults kept;
+void check_graph(const Tensor& edge_index, at::IntArrayRef shape) {
   check_edge_index("graph_pattern", edge_index);
   TORCH_CHECK_VALUE(shape.size() == 2 && shape[0] >= 0 && shape[1] >= 0,
                     "graph_pattern: shape must be (destinations, sources), not ", shape);
+}
+
+// The edges in CSR order: coo_sort, without merging what is equal.
+std::tuple<Tensor, Tensor, Tensor> graph(const Tensor& edge_index, at::IntArrayRef shape) {
+  const KeptResults kept;
+  check_graph(edge_index, shape);
   const Tensor host = edge_index.to(at::kCPU, at::kLong).contiguous();
   const int64_t edges = host.size(1), *sources = ptr<int64_t>(host), *targets = sources + edges;
   for (int64_t k = 0; k < edges; ++k)
@@ -44,11 +50,28 @@ std::tuple<Tensor, Tensor, Tensor> graph(const Tensor& edge_index, at::IntArrayR
   return {starts.to(device, type), indices.to(device, type), order.to(device)};
 }
 
+std::tuple<Tensor, Tensor, Tensor> graph_on_device(const Tensor& edge_index, at::IntArrayRef shape) {
+  const KeptResults kept;
+  check_graph(edge_index, shape);
+  if (!device_patterns::has_keys(shape)) return graph(edge_index, shape);
+  const auto found = device_patterns::graph(edge_index, shape, /*checked=*/false);
+  return std::get<0>(found).defined() ? found : graph(edge_index, shape);
+}
+
 const Op<decltype(ops::graph)> graph_op{{
     .schema = "graph(Tensor edge_index, int[] shape) -> (Tensor indptr, Tensor indices, Tensor order)",
     .forward = graph,
+    .on_device = graph_on_device,
     .meta = false,
 }};
+
+// How many edges are not loops, or -1 if one is out of range, which is for `graph` to say. On a device this is the one
+// number the host looks at.
+int64_t count_others(const Tensor& all, const Tensor& is_loop, at::IntArrayRef shape) {
+  using device_patterns::inside;
+  const Tensor fit = inside(all.select(0, 0), shape[1]).logical_and(inside(all.select(0, 1), shape[0])).all();
+  return at::where(fit, is_loop.logical_not().sum(), -1).item<int64_t>();
+}
 
 std::tuple<Tensor, Tensor, Tensor> with_self_loops(const Tensor& edge_index, at::IntArrayRef shape,
                                                    int64_t self_loops) {
@@ -58,16 +81,21 @@ std::tuple<Tensor, Tensor, Tensor> with_self_loops(const Tensor& edge_index, at:
   if (self_loops == static_cast<int64_t>(SelfLoops::none)) return ops::graph(edge_index, shape);
   const int64_t given = edge_index.size(1), n = std::min(shape[0], shape[1]);
   const auto integers = at::TensorOptions().dtype(at::kLong).device(edge_index.device());
-  const Tensor all = edge_index.to(at::kLong), numbers = at::arange(given, integers), nodes = at::arange(n, integers);
-  const Tensor is_loop = all.select(0, 0).eq(all.select(0, 1)), others = is_loop.logical_not().nonzero().squeeze(1);
+  const Tensor all = edge_index.to(at::kLong), nodes = at::arange(n, integers);
+  const Tensor is_loop = all.select(0, 0).eq(all.select(0, 1));
+  const int64_t count = count_others(all, is_loop, shape);
+  if (count < 0) return ops::graph(edge_index, shape);
+  const Tensor others = device_patterns::places(is_loop.logical_not(), count);
   Tensor loops = nodes + given;
   if (self_loops == static_cast<int64_t>(SelfLoops::remaining)) {
-    const Tensor own = is_loop.nonzero().squeeze(1), at = all.select(0, 0).index_select(0, own);
-    const Tensor last = at::full({n}, -1, integers).scatter_reduce(0, at, numbers.index_select(0, own), "amax");
+    const Tensor own = device_patterns::places(is_loop, given - count), at = all.select(0, 0).index_select(0, own);
+    const Tensor last = at::full({n}, -1, integers).scatter_reduce(0, at, own, "amax");
     loops = at::where(last.ge(0), last, loops);
   }
   const Tensor with_loops = at::cat({all.index_select(1, others), at::stack({nodes, nodes})}, 1);
-  const auto [indptr, indices, order] = ops::graph(with_loops, shape);
+  const bool on_device = !all.is_cpu() && device_patterns::has_keys(shape);
+  const auto [indptr, indices, order] =
+      on_device ? device_patterns::graph(with_loops, shape, /*checked=*/true) : ops::graph(with_loops, shape);
   return {indptr, indices, at::cat({others, loops}).index_select(0, order)};
 }
 

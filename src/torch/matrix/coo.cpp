@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Patterns from triplets and the check of patterns from elsewhere. Host work, done once per pattern.
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <gossamer/kernels/coo.h>
 
 #include <limits>
@@ -74,6 +76,13 @@ void check(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape, b
   });
 }
 
+void check_on_device(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape, bool simple) {
+  check_shape("Pattern", shape);
+  unpack("Pattern", {indptr, indices}, c10::fromIntArrayRefSlow(shape), /*t=*/false);
+  const bool fits = indptr.scalar_type() == at::kLong || shape[1] - 1 <= std::numeric_limits<int32_t>::max();
+  if (!fits || !device_patterns::is_pattern(indptr, indices, shape, simple)) check(indptr, indices, shape, simple);
+}
+
 const Op<decltype(ops::coo)> coo_op{{
     .schema = "coo(Tensor rows, Tensor cols, int[] shape) -> (Tensor indptr, Tensor indices, Tensor slot)",
     .forward = coo,
@@ -83,6 +92,7 @@ const Op<decltype(ops::coo)> coo_op{{
 const Op<decltype(ops::check_pattern)> check_op{{
     .schema = "check_pattern(Tensor indptr, Tensor indices, int[] shape, bool simple=True) -> ()",
     .forward = check,
+    .on_device = check_on_device,
     .meta = false,
 }};
 
@@ -98,11 +108,11 @@ void ops::check_pattern(const Tensor& indptr, const Tensor& indices, at::IntArra
 
 bool ops::has_parallel_entries(const Tensor& indptr, const Tensor& indices) {
   if (indices.size(0) < 2) return false;
-  // An entry repeats the one before it if it has the same column and does not begin a row.
-  const Tensor repeats = indices.slice(0, 1).eq(indices.slice(0, 0, -1));
-  const Tensor starts = indptr.slice(0, 1, -1).to(at::kLong);
-  const Tensor inner = starts.index({starts.gt(0).logical_and(starts.lt(indices.size(0)))}) - 1;
-  return repeats.index_fill(0, inner, false).any().item<bool>();
+  // An entry repeats the one before it if it has the same column and does not begin a row. The first entry, and the
+  // place after the last, begin one too; nothing repeats there.
+  const Tensor nothing = at::zeros({1}, indices.options().dtype(at::kBool));
+  const Tensor repeats = at::cat({nothing, indices.slice(0, 1).eq(indices.slice(0, 0, -1)), nothing});
+  return repeats.index_fill(0, indptr.to(at::kLong), false).any().item<bool>();
 }
 
 static const Composites composites =

@@ -7,6 +7,7 @@
 #include <gossamer/structure.h>
 #include "core/host.h"
 #include "core/op.h"
+#include "structure/device.h"
 
 namespace gossamer {
 namespace {
@@ -21,30 +22,39 @@ int64_t product(const char* op, const char* what, int64_t a, int64_t b) {
   return c;
 }
 
+// The patterns with one width of integers, and what their product will be.
+struct KronSize {
+  std::vector<Tensor> A, B;
+  int64_t rows, cols, nnz;
+  at::ScalarType type;
+
+  KronSize(TensorList given_A, SymIntArrayRef shape_A, TensorList given_B, SymIntArrayRef shape_B) {
+    TORCH_CHECK_VALUE(given_A.size() >= 2 && given_B.size() >= 2, "kron: a pattern is {indptr, indices}, not ",
+                      std::min(given_A.size(), given_B.size()), " tensors");
+    const bool wide = given_A[0].scalar_type() == at::kLong || given_B[0].scalar_type() == at::kLong;
+    const auto in = wide ? at::kLong : at::kInt;
+    A = {given_A[0].to(in), given_A[1].to(in)}, B = {given_B[0].to(in), given_B[1].to(in)};
+    const PatternTensors a = unpack("kron", A, shape_A, /*t=*/false), b = unpack("kron", B, shape_B, /*t=*/false);
+    rows = product("kron", "rows", a.rows.expect_int(), b.rows.expect_int());
+    cols = product("kron", "columns", a.cols.expect_int(), b.cols.expect_int());
+    nnz = product("kron", "entries", a.indices.size(0), b.indices.size(0));
+    type = index_type(wide, {rows, cols, nnz});
+  }
+};
+
 Kron kron_pattern(TensorList A, SymIntArrayRef shape_A, TensorList B, SymIntArrayRef shape_B) {
   const KeptResults kept;
-  TORCH_CHECK_VALUE(A.size() >= 2 && B.size() >= 2, "kron: a pattern is {indptr, indices}, not ",
-                    std::min(A.size(), B.size()), " tensors");
-  const bool wide = A[0].scalar_type() == at::kLong || B[0].scalar_type() == at::kLong;
-  const auto widened = [&](TensorList P, SymIntArrayRef shape) {
-    const auto type = wide ? at::kLong : at::kInt;
-    const Tensor indptr = P[0].to(type), indices = P[1].to(type);
-    return host_pattern("kron", {indptr, indices}, shape);
-  };
-  const PatternTensors a = widened(A, shape_A), b = widened(B, shape_B);
-  const int64_t rows = product("kron", "rows", a.rows.expect_int(), b.rows.expect_int());
-  const int64_t cols = product("kron", "columns", a.cols.expect_int(), b.cols.expect_int());
-  const int64_t nnz = product("kron", "entries", a.indices.size(0), b.indices.size(0));
-  const auto type = index_type(wide, {rows, cols, nnz});
+  const KronSize size(A, shape_A, B, shape_B);
   if (A[0].is_meta()) {
-    const auto options = A[0].options().dtype(type);
-    const Tensor entries = at::empty({nnz}, options);
-    return {at::empty({rows + 1}, options), entries, at::empty_like(entries), at::empty_like(entries)};
+    const auto options = A[0].options().dtype(size.type);
+    const Tensor entries = at::empty({size.nnz}, options);
+    return {at::empty({size.rows + 1}, options), entries, at::empty_like(entries), at::empty_like(entries)};
   }
-  const Tensor indptr = host_integers(rows + 1, type), indices = host_integers(nnz, type),
-               from_A = host_integers(nnz, type), from_B = host_integers(nnz, type);
+  const PatternTensors a = host_pattern("kron", size.A, shape_A), b = host_pattern("kron", size.B, shape_B);
+  const Tensor indptr = host_integers(size.rows + 1, size.type), indices = host_integers(size.nnz, size.type),
+               from_A = host_integers(size.nnz, size.type), from_B = host_integers(size.nnz, size.type);
   with_index_type<void>(a.indptr.scalar_type(), [&]<class, class I> {
-    with_index_type<void>(type, [&]<class, class J> {
+    with_index_type<void>(size.type, [&]<class, class J> {
       kernels::kron(a.view<I>(), b.view<I>(), mutable_ptr<J>(indptr), mutable_ptr<J>(indices), mutable_ptr<J>(from_A),
                     mutable_ptr<J>(from_B));
     });
@@ -52,56 +62,77 @@ Kron kron_pattern(TensorList A, SymIntArrayRef shape_A, TensorList B, SymIntArra
   return {indptr, indices, from_A, from_B};
 }
 
-Gathered blocks(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::IntArrayRef shape) {
-  const KeptResults kept;
-  TORCH_CHECK_VALUE(indptrs.size() == indices.size() && at.size() == 2 * indptrs.size() && shape.size() == 2,
-                    "blocks: ", indptrs.size(), " indptrs, ", indices.size(), " indices and ", at.size() / 2,
-                    " places");
-  TORCH_CHECK_VALUE(!indptrs.empty(), "blocks: wants at least one block");
+Kron kron_on_device(TensorList A, SymIntArrayRef shape_A, TensorList B, SymIntArrayRef shape_B) {
+  const KronSize size(A, shape_A, B, shape_B);
+  return device_patterns::kron(size.A, size.B, shape_B[1].expect_int(), size.type);
+}
+
+// The integers of all blocks, and of the result.
+struct BlocksSize {
   bool wide = false;
   int64_t nnz = 0;
-  for (size_t k = 0; k < indptrs.size(); ++k) {
-    TORCH_CHECK_VALUE(indptrs[k].dim() == 1 && indptrs[k].size(0) >= 1 && indices[k].dim() == 1, "blocks: block ", k,
-                      " has indptr ", shape_text(indptrs[k]), " and indices ", shape_text(indices[k]));
-    TORCH_CHECK_VALUE(at[2 * k] >= 0 && at[2 * k] + indptrs[k].size(0) - 1 <= shape[0], "blocks: block ", k, " of ",
-                      indptrs[k].size(0) - 1, " rows does not fit at row ", at[2 * k], " of ", shape[0]);
-    wide = wide || indptrs[k].scalar_type() == at::kLong;
-    nnz += indices[k].size(0);
+  at::ScalarType type;
+
+  BlocksSize(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::IntArrayRef shape) {
+    TORCH_CHECK_VALUE(indptrs.size() == indices.size() && at.size() == 2 * indptrs.size() && shape.size() == 2,
+                      "blocks: ", indptrs.size(), " indptrs, ", indices.size(), " indices and ", at.size() / 2,
+                      " places");
+    TORCH_CHECK_VALUE(!indptrs.empty(), "blocks: wants at least one block");
+    for (size_t k = 0; k < indptrs.size(); ++k) {
+      TORCH_CHECK_VALUE(indptrs[k].dim() == 1 && indptrs[k].size(0) >= 1 && indices[k].dim() == 1, "blocks: block ", k,
+                        " has indptr ", shape_text(indptrs[k]), " and indices ", shape_text(indices[k]));
+      TORCH_CHECK_VALUE(at[2 * k] >= 0 && at[2 * k] + indptrs[k].size(0) - 1 <= shape[0], "blocks: block ", k, " of ",
+                        indptrs[k].size(0) - 1, " rows does not fit at row ", at[2 * k], " of ", shape[0]);
+      wide = wide || indptrs[k].scalar_type() == at::kLong;
+      nnz += indices[k].size(0);
+    }
+    type = index_type(wide, {shape[0], shape[1], nnz});
   }
-  const auto type = index_type(wide, {shape[0], shape[1], nnz});
+};
+
+Gathered blocks(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::IntArrayRef shape) {
+  const KeptResults kept;
+  const BlocksSize size(indptrs, indices, at, shape);
   if (indptrs[0].is_meta()) {
-    const Tensor entries = at::empty({nnz}, indptrs[0].options().dtype(type));
+    const Tensor entries = at::empty({size.nnz}, indptrs[0].options().dtype(size.type));
     return {at::empty({shape[0] + 1}, entries.options()), entries, at::empty_like(entries)};
   }
-  const Tensor starts = host_integers(shape[0] + 1, type), columns = host_integers(nnz, type),
-               positions = host_integers(nnz, type);
-  with_index_type<void>(wide ? at::kLong : at::kInt, [&]<class, class I> {
+  const Tensor starts = host_integers(shape[0] + 1, size.type), columns = host_integers(size.nnz, size.type),
+               positions = host_integers(size.nnz, size.type);
+  with_index_type<void>(size.wide ? at::kLong : at::kInt, [&]<class, class I> {
     std::vector<PatternTensors> held;
     std::vector<kernels::Block<I>> parts;
     for (size_t k = 0; k < indptrs.size(); ++k) {
-      const auto in = wide ? at::kLong : at::kInt;
+      const auto in = size.wide ? at::kLong : at::kInt;
       held.push_back(host_pattern("blocks", {indptrs[k].to(in), indices[k].to(in)},
                                   {SymInt(indptrs[k].size(0) - 1), SymInt(shape[1] - at[2 * k + 1])}));
       parts.push_back({held.back().view<I>(), at[2 * k], at[2 * k + 1]});
     }
-    with_index_type<void>(type, [&]<class, class J> {
+    with_index_type<void>(size.type, [&]<class, class J> {
       kernels::blocks(parts, shape[0], mutable_ptr<J>(starts), mutable_ptr<J>(columns), mutable_ptr<J>(positions));
     });
   });
   return {starts, columns, positions};
 }
 
+Gathered blocks_on_device(TensorList indptrs, TensorList indices, at::IntArrayRef at, at::IntArrayRef shape) {
+  const BlocksSize size(indptrs, indices, at, shape);
+  for (size_t k = 0; k < indptrs.size(); ++k)
+    unpack("blocks", {indptrs[k], indices[k]}, {SymInt(indptrs[k].size(0) - 1), SymInt(shape[1])}, /*t=*/false);
+  return device_patterns::blocks(indptrs, indices, at, shape[0], size.type);
+}
+
 const Op<decltype(ops::kron_pattern)> kron_op{{
     .schema = "kron_pattern(Tensor[] A, SymInt[] shape_A, Tensor[] B, SymInt[] shape_B) -> (Tensor indptr, Tensor "
               "indices, Tensor from_A, Tensor from_B)",
     .forward = kron_pattern,
-    .where = Where::host,
+    .on_device = kron_on_device,
 }};
 const Op<decltype(ops::blocks)> blocks_op{{
     .schema = "blocks(Tensor[] indptrs, Tensor[] indices, int[] at, int[] shape) -> (Tensor indptr, Tensor indices, "
               "Tensor positions)",
     .forward = blocks,
-    .where = Where::host,
+    .on_device = blocks_on_device,
 }};
 
 }  // namespace

@@ -6,29 +6,15 @@
 #include <limits>
 
 #include "core/host.h"
+#include "structure/scans.h"
 
 namespace gossamer::device_patterns {
 namespace {
-
-Tensor keys_of(const Tensor& indptr, const Tensor& indices, int64_t cols) {
-  return ops::row_indices(indptr, indices) * cols + indices;
-}
 
 // Where rows begin among ascending keys: the number of keys below i · cols, for i = 0 … rows.
 Tensor starts_of(const Tensor& keys, int64_t rows, int64_t cols) {
   const Tensor first = at::arange(rows + 1, keys.options()) * std::max<int64_t>(cols, 1);
   return at::searchsorted(keys, first);
-}
-
-// Before each entry, how many of those that `chosen` marks there are.
-Tensor before(const Tensor& chosen) {
-  const Tensor numbers = chosen.to(at::kLong);
-  return numbers.cumsum(0) - numbers;
-}
-
-// With a last entry: how many there are in all.
-Tensor running(const Tensor& chosen) {
-  return at::cat({at::zeros({1}, chosen.options().dtype(at::kLong)), chosen.to(at::kLong).cumsum(0)});
 }
 
 // The distinct ones of ascending keys; `distinct` is their number, and `slot` the one each key is.
@@ -74,8 +60,7 @@ std::tuple<Tensor, Tensor, Tensor> coo(const Tensor& rows, const Tensor& cols, a
   const Tensor r = rows.to(at::kLong), c = cols.to(at::kLong);
   const auto [sorted, order] = (r * shape[1] + c).sort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
   const Distinct distinct(sorted);
-  const auto inside = [](const Tensor& k, int64_t size) { return k.ge(0).logical_and(k.lt(size)).all(); };
-  const Tensor fits = inside(r, shape[0]).logical_and(inside(c, shape[1]));
+  const Tensor fits = inside(r, shape[0]).logical_and(inside(c, shape[1])).all();
   const int64_t nnz = at::where(fits, distinct.first.sum(), -1).item<int64_t>();
   if (nnz < 0) return {};
   const auto type = index_type(false, {shape[0], shape[1], nnz});
@@ -89,17 +74,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> merge(TensorList A, TensorList B, at:
   const auto type = A[0].scalar_type();
   const Tensor a = keys_of(A[0], A[1], n), b = keys_of(B[0], B[1], n);
   const Tensor rank_A = at::searchsorted(b, a), rank_B = at::searchsorted(a, b);
-  const auto among = [](const Tensor& keys, const Tensor& others, const Tensor& rank) {
-    if (others.size(0) == 0) return at::zeros_like(keys, at::kBool);
-    return others.index_select(0, rank.clamp_max(others.size(0) - 1)).eq(keys);
-  };
   const Tensor in_B = among(a, b, rank_A), in_A = among(b, a, rank_B), common = running(in_B);
   const int64_t both = in_B.sum().item<int64_t>();
   const Tensor shared = common.index_select(0, A[0].to(at::kLong));  // of both, before each row
   if (intersect) {
-    const Tensor at_A = at::empty({nnz_A + 1}, a.options())
-                            .scatter(0, at::where(in_B, before(in_B), nnz_A), at::arange(nnz_A, a.options()))
-                            .narrow(0, 0, both);
+    const Tensor at_A = places(in_B, both);
     const Tensor at_B = rank_A.index_select(0, at_A);
     return {shared.to(type), A[1].index_select(0, at_A), at_A.to(type), at_B.to(type)};
   }
@@ -118,7 +97,7 @@ std::tuple<Tensor, Tensor> product(TensorList A, at::IntArrayRef shape_A, Tensor
   const Tensor lengths = starts.diff().index_select(0, inner), first = running(lengths);
   const int64_t products = first.select(0, -1).item<int64_t>();
   const Tensor product = at::arange(products, lengths.options());
-  const Tensor entry = at::searchsorted(first, product, /*out_int32=*/false, /*right=*/true) - 1;
+  const Tensor entry = run_of(first, product);
   const Tensor q = starts.index_select(0, inner.index_select(0, entry)) + product - first.index_select(0, entry);
   const Tensor row = ops::row_indices(A[0], A[1]).index_select(0, entry);
   const Tensor sorted = std::get<0>((row * shape_B[1] + B[1].index_select(0, q)).sort());
@@ -138,6 +117,30 @@ std::tuple<Tensor, Tensor, Tensor> band(const Tensor& indptr, const Tensor& indi
   const Tensor starts = running(inside).index_select(0, indptr.to(at::kLong));
   const auto type = indptr.scalar_type();
   return {starts.to(type), indices.index_select(0, positions), positions.to(type)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> graph(const Tensor& edge_index, at::IntArrayRef shape, bool checked) {
+  const Tensor sources = edge_index.select(0, 0).to(at::kLong), targets = edge_index.select(0, 1).to(at::kLong);
+  if (!checked && !inside(targets, shape[0]).logical_and(inside(sources, shape[1])).all().item<bool>()) return {};
+  const auto [keys, order] = (targets * shape[1] + sources).sort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
+  const auto type = index_type(/*wide=*/false, {shape[0], shape[1], keys.size(0)});
+  const auto [indptr, indices] = pattern_of(keys, shape[0], shape[1], type);
+  return {indptr, indices, order};
+}
+
+bool is_pattern(const Tensor& indptr, const Tensor& indices, at::IntArrayRef shape, bool simple) {
+  const int64_t nnz = indices.size(0);
+  const Tensor starts = indptr.to(at::kLong);
+  Tensor holds = starts.select(0, 0).eq(0).logical_and(starts.select(0, -1).eq(nnz));
+  holds = holds.logical_and(starts.diff().ge(0).all()).logical_and(inside(indices, shape[1]).all());
+  if (nnz > 1) {
+    const Tensor begins = at::zeros({nnz + 1}, indices.options().dtype(at::kBool))
+                              .index_fill(0, starts.clamp(0, nnz), true)
+                              .slice(0, 1, -1);
+    const Tensor step = indices.diff(), ascends = simple ? step.gt(0) : step.ge(0);
+    holds = holds.logical_and(ascends.logical_or(begins).all());
+  }
+  return holds.item<bool>();
 }
 
 }  // namespace gossamer::device_patterns

@@ -18,6 +18,7 @@ using at::indexing::Slice;
 struct Axis {
   int64_t size;
   bool columns;
+  at::Device device;  // of the pattern: positions that we make ourselves are made there
   const char* name() const { return columns ? "cols" : "rows"; }
 };
 
@@ -33,7 +34,7 @@ bool is_array(const TensorIndex& key) {
 
 // The positions a slice stands for, as Python's slice.indices gives them; none for all of the axis. A negative step
 // goes from the last position, size - 1, down to the one before the first, -1.
-std::optional<Tensor> indices_of(const at::indexing::Slice& s, int64_t size) {
+std::optional<Tensor> indices_of(const at::indexing::Slice& s, int64_t size, at::Device device) {
   const int64_t step = s.step().expect_int(), low = step < 0 ? -1 : 0, high = step < 0 ? size - 1 : size;
   const auto bound = [&](const c10::SymInt& given) {
     const int64_t at = given.expect_int();
@@ -41,7 +42,8 @@ std::optional<Tensor> indices_of(const at::indexing::Slice& s, int64_t size) {
   };
   const int64_t begin = bound(s.start()), end = bound(s.stop());
   if (begin == 0 && end == size && step == 1) return std::nullopt;
-  return at::arange(begin, step < 0 ? std::min(begin, end) : std::max(begin, end), step, at::kLong);
+  return at::arange(begin, step < 0 ? std::min(begin, end) : std::max(begin, end), step,
+                    at::TensorOptions().dtype(at::kLong).device(device));
 }
 
 const Tensor& defined(const Tensor& array, const Axis& axis) {
@@ -59,12 +61,12 @@ Tensor positions(const Tensor& array, const Axis& axis) {
 // One axis of a key as submatrix takes it; none for all of it.
 std::optional<Tensor> axis_of(const TensorIndex& key, const Axis& axis) {
   if (key.is_ellipsis()) return std::nullopt;
-  if (key.is_slice()) return indices_of(key.slice(), axis.size);
+  if (key.is_slice()) return indices_of(key.slice(), axis.size, axis.device);
   if (is_array(key)) return defined(key.tensor(), axis);
   TORCH_CHECK_TYPE(is_integer(key), "index: ", axis.name(), " must be integers, a slice, an array or a mask, not ",
                    key.is_none() ? "None" : "bool");
   const int64_t at = key.is_tensor() ? key.tensor().item<int64_t>() : key.integer().expect_int();
-  return at::full({1}, at, at::kLong);
+  return at::full({1}, at, at::TensorOptions().dtype(at::kLong).device(axis.device));
 }
 
 // The shape of both, where they are not of one shape: two of one dimension must be of one length, or one of length 1.
@@ -95,7 +97,7 @@ SparseMatrix at_places(const SparseMatrix& A, const Tensor& rows, const Tensor& 
 }  // namespace
 
 SparseMatrix SparseMatrix::index(const TensorIndex& row_key, const TensorIndex& col_key) const {
-  const Axis row_axis{rows(), false}, col_axis{cols(), true};
+  const Axis row_axis{rows(), false, indptr().device()}, col_axis{cols(), true, indptr().device()};
   TORCH_CHECK_INDEX(!is_integer(row_key) || !is_integer(col_key),
                     "index: two integers are one entry, a tensor: A.index(i, j) gives it");
   if (!is_array(row_key) || !is_array(col_key))
@@ -132,7 +134,8 @@ SparseMatrix SparseMatrix::operator[](const TensorIndex& rows) const {
 
 Tensor SparseMatrix::index(const Tensor& rows, const Tensor& cols) const {
   if (is_integer(rows) && is_integer(cols)) return index(rows.item<int64_t>(), cols.item<int64_t>());
-  Tensor r = positions(rows, {this->rows(), false}), c = positions(cols, {this->cols(), true});
+  const auto device = indptr().device();
+  Tensor r = positions(rows, {this->rows(), false, device}), c = positions(cols, {this->cols(), true, device});
   TORCH_CHECK_INDEX(r.dim() == 1 && c.dim() == 1, "index: rows ", shape_text(rows), " and cols ", shape_text(cols),
                     " give a matrix: A.index({rows, cols})");
   broadcast(r, c);
@@ -142,7 +145,8 @@ Tensor SparseMatrix::index(const Tensor& rows, const Tensor& cols) const {
 }
 
 Tensor SparseMatrix::index(int64_t i, int64_t j) const {
-  return index(at::full({1}, i, at::kLong), at::full({1}, j, at::kLong)).select(0, 0);
+  const auto integer = indptr().options().dtype(at::kLong);
+  return index(at::full({1}, i, integer), at::full({1}, j, integer)).select(0, 0);
 }
 
 Tensor SparseMatrix::index(std::initializer_list<int64_t> place) const {

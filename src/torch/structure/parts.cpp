@@ -36,12 +36,17 @@ Gathered band(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
   return {starts, columns, positions};
 }
 
-// An index tensor as int64 on the host, wrapped once and in range.
-Tensor in_range(const Tensor& index, int64_t size, bool columns) {
+void check_index(const Tensor& index, bool columns) {
   const char* name = columns ? "cols" : "rows";
   TORCH_CHECK_TYPE(at::isIntegralType(index.scalar_type(), /*includeBool=*/false), "index: ", name,
                    " must be integers or booleans, not ", index.scalar_type());
   TORCH_CHECK_INDEX(index.dim() == 1, "index: ", name, " must have one dimension, not shape ", shape_text(index));
+}
+
+// An index tensor as int64 on the host, wrapped once and in range.
+Tensor in_range(const Tensor& index, int64_t size, bool columns) {
+  const char* name = columns ? "cols" : "rows";
+  check_index(index, columns);
   const Tensor at = index.to(at::kCPU, at::kLong, /*non_blocking=*/false, /*copy=*/true).contiguous();
   int64_t* k = mutable_ptr<int64_t>(at);
   for (int64_t q = 0; q < at.numel(); ++q) {
@@ -77,6 +82,23 @@ Gathered submatrix_of(const Tensor& indptr, const Tensor& indices, SymIntArrayRe
   return {starts.to(columns.scalar_type()), columns, positions};
 }
 
+// What the host would refuse, it does: it has the words for it. So it does where only the indices are on a device.
+Gathered submatrix_on_device(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
+                             const std::optional<Tensor>& rows, const std::optional<Tensor>& cols) {
+  const auto by_the_host = [&] {
+    return on_device(submatrix_of(on_host(indptr), on_host(indices), shape, rows, cols), indptr.device());
+  };
+  if (indptr.is_cpu()) return by_the_host();
+  unpack("index", {indptr, indices}, shape, /*t=*/false);
+  if (rows) check_index(*rows, /*columns=*/false);
+  if (cols) check_index(*cols, /*columns=*/true);
+  const Shape size = {shape[0].expect_int(), shape[1].expect_int()};
+  const int64_t count = rows ? rows->size(0) : size[0], width = cols ? cols->size(0) : size[1];
+  if (!device_patterns::has_keys({count, width}) || (count > 0 && size[0] == 0)) return by_the_host();
+  const auto found = device_patterns::submatrix(indptr, indices, size, rows, cols);
+  return std::get<0>(found).defined() ? found : by_the_host();
+}
+
 std::tuple<Tensor, Tensor> entries_of(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
                                       const Tensor& rows, const Tensor& cols) {
   const KeptResults kept;
@@ -92,13 +114,32 @@ std::tuple<Tensor, Tensor> entries_of(const Tensor& indptr, const Tensor& indice
   return {which.narrow(0, 0, found), positions.narrow(0, 0, found)};
 }
 
-// A mask becomes the places where it is true; integers are left to the op that uses them.
+std::tuple<Tensor, Tensor> entries_on_device(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
+                                             const Tensor& rows, const Tensor& cols) {
+  const auto by_the_host = [&] {
+    return on_device(entries_of(on_host(indptr), on_host(indices), shape, rows, cols), indptr.device());
+  };
+  if (indptr.is_cpu()) return by_the_host();
+  unpack("index", {indptr, indices}, shape, /*t=*/false);
+  check_index(rows, /*columns=*/false), check_index(cols, /*columns=*/true);
+  const Shape size = {shape[0].expect_int(), shape[1].expect_int()};
+  if (rows.size(0) != cols.size(0) || !device_patterns::has_keys(size)) return by_the_host();
+  const auto found = device_patterns::entries(indptr, indices, size, rows, cols);
+  return std::get<0>(found).defined() ? found : by_the_host();
+}
+
+// A mask becomes the places where it is true. Integers are wrapped on the host, where they can be looked at; those on a
+// device are left to the op that uses them.
 Tensor axis_index(const Tensor& index, int64_t size, bool columns) {
-  if (index.scalar_type() != at::kBool) return in_range(index, size, columns);
+  if (index.scalar_type() != at::kBool) {
+    if (index.is_cpu()) return in_range(index, size, columns);
+    check_index(index, columns);
+    return index.to(at::kLong);
+  }
   const char* name = columns ? "columns" : "rows";
   TORCH_CHECK_INDEX(index.dim() == 1 && index.size(0) == size, "index: the mask of ", name, " has shape ",
                     shape_text(index), " but A has ", size, " ", name);
-  return index.cpu().nonzero().select(1, 0).contiguous();
+  return index.nonzero().select(1, 0).contiguous();
 }
 
 const Op<decltype(ops::band)> band_op{{
@@ -112,23 +153,20 @@ const Op<decltype(ops::axis_index)> axis_index_op{{
     .schema = "axis_index(Tensor index, int size, bool columns) -> Tensor",
     .forward = axis_index,
     .meta = false,
-    .where = Where::host_and_stay,
 }};
 const Op<decltype(ops::submatrix)> submatrix_op{{
     .schema = "submatrix(Tensor indptr, Tensor indices, SymInt[] shape, Tensor? rows, Tensor? cols) -> (Tensor indptr, "
               "Tensor indices, Tensor positions)",
     .forward = submatrix_of,
+    .on_device = submatrix_on_device,
     .meta = false,
-    .where = Where::host,
-    .mixed = true,
 }};
 const Op<decltype(ops::entries)> entries_op{{
     .schema = "entries(Tensor indptr, Tensor indices, SymInt[] shape, Tensor rows, Tensor cols) -> (Tensor which, "
               "Tensor positions)",
     .forward = entries_of,
+    .on_device = entries_on_device,
     .meta = false,
-    .where = Where::host,
-    .mixed = true,
 }};
 
 }  // namespace
@@ -200,7 +238,7 @@ Tensor SparseMatrix::diagonal(int64_t k) const {
   const int64_t size = std::max<int64_t>(std::min(P.rows() - row, P.cols() - col), 0);
   using Found = std::tuple<Tensor, Tensor>;
   const auto [which, positions] = P.keep<Found>("diagonal " + std::to_string(k), [&]() -> Found {
-    const Tensor i = at::arange(size, at::kLong);
+    const Tensor i = at::arange(size, P.indptr().options().dtype(at::kLong));
     return ops::entries(P.indptr(), P.indices(), P.sym_shape(), i + row, i + col);
   });
   return ops::place_entries(values_, which, positions, size);

@@ -38,7 +38,7 @@ SparseMatrix SparseMatrix::with_diagonal(const Tensor& v, int64_t k) const {
   TORCH_CHECK_VALUE(v.dim() == 0 || v.size(0) == length, "with_diagonal: v has shape ", shape_text(v), " but diagonal ",
                     k, " has ", length, " entries");
   const auto on_diagonal = pattern_.keep<Pattern>("diagonal pattern " + std::to_string(k), [&] {
-    const Tensor i = at::arange(length, at::kLong);
+    const Tensor i = at::arange(length, pattern_.indptr().options().dtype(at::kLong));
     const auto [indptr, indices, slot] =
         ops::coo(i + std::max<int64_t>(-k, 0), i + std::max<int64_t>(k, 0), pattern_.shape());
     const auto like = pattern_.indices().options();
