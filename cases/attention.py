@@ -84,7 +84,7 @@ def fused(name: str, p: float = 0.0) -> Callable[..., Tensor]:
 
 def raw(op: Any, p: float = 0.0) -> Callable[..., tuple[Any, tuple[Any, ...]]]:
     def call(P: gs.Pattern, a: Tensor, b: Tensor, c: Tensor, d: Tensor | None = None) -> tuple[Any, tuple[Any, ...]]:
-        seed = torch.tensor(SEED) if p else None
+        seed = torch.tensor(SEED, device=a.device) if p else None
         return op, (P.tensors(True), a, b, c, d, list(P.shape), SLOPE, p, seed)
 
     return call

@@ -52,8 +52,9 @@ AttentionGradients gatv2_backward(TensorList pattern, const Tensor& G, const Ten
 // k H - 1 of k H multiplications by zero.
 Tensor head_scores(const Tensor& X, const Tensor& a);
 
-// The seed as the ops above take it: none without dropout, the given one, or one drawn from torch's generator.
-std::optional<Tensor> dropout_seed(double dropout, std::optional<int64_t> seed);
+// The seed as the ops above take it, on the device of x: none without dropout, the given one, or one drawn from the
+// generator that torch has for that device, where it stays.
+std::optional<Tensor> dropout_seed(double dropout, std::optional<int64_t> seed, const Tensor& x);
 
 }  // namespace ops
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/simd.h>
 
 namespace gossamer {
@@ -32,14 +33,17 @@ struct Dropout {
   static constexpr uint64_t step = 0x9e3779b97f4a7c15u;  // 2^64 over the golden ratio, odd
   uint64_t key = 0, dropped = 0;                         // of 2^53 equally likely numbers, so many are dropped
   double kept = 1;                                       // what the others are multiplied by
+  const int64_t* device_seed = nullptr;                  // in place of `key`: a seed that only the device has read
 
   Dropout() = default;
   Dropout(double p, uint64_t seed)
       : key(mix_bits(seed + step)), dropped(static_cast<uint64_t>(p * 0x1p53)), kept(p < 1 ? 1 / (1 - p) : 0) {}
+  Dropout(double p, const int64_t* seed) : Dropout(p, uint64_t{0}) { device_seed = seed; }
 
   GOSSAMER_HD bool any() const { return dropped > 0; }
   GOSSAMER_HD bool keeps(int64_t k) const {
-    return (mix_bits(key + step * (static_cast<uint64_t>(k) + 1)) >> 11) >= dropped;
+    const uint64_t start = device_seed ? mix_bits(static_cast<uint64_t>(*device_seed) + step) : key;
+    return (mix_bits(start + step * (static_cast<uint64_t>(k) + 1)) >> 11) >= dropped;
   }
   template <class S>
   GOSSAMER_HD S factor(int64_t k) const {
@@ -65,4 +69,11 @@ template <int lanes, class S>
   }
 }
 
+namespace kernels {
+
+// factors[k] = dropout.factor(k) for k < n.
+template <class S>
+[[gnu::weak]] void dropout_mask(Cuda, const Dropout& dropout, int64_t n, S* factors);
+
+}  // namespace kernels
 }  // namespace gossamer

@@ -167,7 +167,7 @@ template <class Kind>
 Tensor attention_op(TensorList pattern, const Tensor& first, const Tensor& second, const Tensor& third,
                     const Optional& on_edges, SymIntArrayRef shape, double slope, double dropout,
                     std::optional<int64_t> seed) {
-  const Optional drawn = ops::dropout_seed(dropout, seed);
+  const Optional drawn = ops::dropout_seed(dropout, seed, first);
   return std::get<0>(Kind::forward(pattern, first, second, third, on_edges, shape, slope, dropout, drawn));
 }
 
@@ -176,7 +176,7 @@ template <class Kind>
 AttentionOutputs attention_with_weights_op(TensorList pattern, const Tensor& first, const Tensor& second,
                                            const Tensor& third, const Optional& on_edges, SymIntArrayRef shape,
                                            double slope, double dropout, std::optional<int64_t> seed) {
-  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, ops::dropout_seed(dropout, seed)};
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, ops::dropout_seed(dropout, seed, first)};
   const typename Kind::Inputs inputs{first, second, third, or_undefined(on_edges)};
   Kind::check(settings, inputs);
   const typename Kind::Composed composed{settings, inputs};

@@ -17,8 +17,8 @@ void check_attention(const char* op, const AttentionSettings& settings, const Te
                     settings.dropout);
   TORCH_CHECK_VALUE(settings.dropout == 0 || settings.seed, op, ": dropout needs a seed");
   if (!settings.seed) return;
-  TORCH_CHECK_VALUE(settings.seed->dim() == 0 && (settings.seed->is_cpu() || settings.seed->is_meta()), op,
-                    ": the seed must be a 0-dim tensor on the host");
+  TORCH_CHECK_VALUE(settings.seed->dim() == 0 && settings.seed->device() == x_src.device(), op,
+                    ": the seed must be a 0-dim tensor on ", x_src.device(), ", where x_src is");
   TORCH_CHECK_TYPE(settings.seed->scalar_type() == at::kLong, op, ": the seed must be int64, not ",
                    settings.seed->scalar_type());
 }

@@ -27,6 +27,12 @@
 
 namespace gossamer {
 
+// A seed on a device is read by the kernels there.
+inline Dropout dropout_of(double p, const Tensor& seed) {
+  const int64_t* at = seed.const_data_ptr<int64_t>();
+  return seed.is_cpu() ? Dropout(p, static_cast<uint64_t>(*at)) : Dropout(p, at);
+}
+
 // The arguments of an attention op besides its differentiable inputs.
 struct AttentionSettings {
   std::vector<Tensor> pattern;
@@ -35,9 +41,7 @@ struct AttentionSettings {
   std::optional<Tensor> seed;
 
   Tensor rows() const { return ops::row_indices(pattern[0], pattern[1]); }
-  Dropout host_dropout() const {
-    return dropout > 0 ? Dropout(dropout, static_cast<uint64_t>(seed->item<int64_t>())) : Dropout();
-  }
+  Dropout draws() const { return dropout > 0 ? dropout_of(dropout, *seed) : Dropout(); }
 };
 
 // The softmax of the scores with its dropout, and what its derivatives are made of.

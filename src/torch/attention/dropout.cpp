@@ -12,22 +12,27 @@ namespace {
 
 Tensor mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype) {
   if (indices.is_meta()) return at::empty_symint({indices.sym_size(0), heads}, indices.options().dtype(dtype));
+  TORCH_CHECK_VALUE(seed.device() == indices.device() && seed.dim() == 0 && seed.scalar_type() == at::kLong,
+                    "dropout_mask: the seed must be a 0-dim int64 tensor on ", indices.device());
   constexpr int64_t block = 16384;  // A thread draws so many numbers at a time,
   constexpr int64_t room = 16;      // and writes whole registers, the last one past the end.
   const int64_t n = indices.size(0) * heads.expect_int(), blocks = (n + block - 1) / block;
-  const Dropout dropout(p, static_cast<uint64_t>(seed.item<int64_t>()));
+  const Dropout dropout = dropout_of(p, seed);
   const at::ScalarType sums = dtype == at::kDouble ? at::kDouble : at::kFloat;
-  const Tensor factors = at::empty({n + room}, at::TensorOptions().dtype(sums));
-  with_types("dropout_mask", sums, at::kInt, [&]<class S, class> {
-    S* m = mutable_ptr<S>(factors);
-    torch_pool().parallel_for(blocks, [&](int64_t k) {
-      const int64_t first = k * block, size = std::min(block, n - first);
-      simd([&]<int bytes> {
-        if constexpr (std::is_same_v<S, Sum<S>>) dropout_factors<bytes / sizeof(S)>(dropout, first, size, m + first);
-      });
-    });
+  const Tensor factors = at::empty({n + room}, indices.options().dtype(sums));
+  launch("dropout_mask", factors, at::empty({0}, at::kInt), [&]<class S, class>(auto exec) {
+    if constexpr (std::is_same_v<S, Sum<S>>) {
+      S* m = mutable_ptr<S>(factors);
+      if constexpr (std::is_same_v<decltype(exec), Cuda>)
+        return kernels::dropout_mask(exec, dropout, n, m);
+      else
+        exec.parallel_for(blocks, [&](int64_t k) {
+          const int64_t first = k * block, size = std::min(block, n - first);
+          simd([&]<int bytes> { dropout_factors<bytes / sizeof(S)>(dropout, first, size, m + first); });
+        });
+    }
   });
-  return factors.narrow(0, 0, n).view({-1, heads.expect_int()}).to(indices.device(), dtype);
+  return factors.narrow(0, 0, n).view({-1, heads.expect_int()}).to(dtype);
 }
 
 const Op<decltype(ops::dropout_mask)> mask_op{{
@@ -41,9 +46,9 @@ Tensor ops::dropout_mask(const Tensor& indices, SymInt heads, double p, const Te
   return mask_op(indices, std::move(heads), p, seed, dtype);
 }
 
-std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> seed) {
+std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> seed, const Tensor& x) {
   if (dropout == 0) return {};
-  const auto integer = at::TensorOptions().dtype(at::kLong);
+  const auto integer = at::TensorOptions().dtype(at::kLong).device(x.device());
   if (seed) return at::full({}, *seed, integer);
   return at::randint(std::numeric_limits<int64_t>::max(), {}, integer);
 }
@@ -52,7 +57,7 @@ std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> s
 Tensor ops::dropout(const Tensor& x, double p, std::optional<int64_t> seed) {
   TORCH_CHECK_VALUE(p >= 0 && p <= 1, "dropout: p must be in [0, 1], not ", p);
   TORCH_CHECK_TYPE(x.is_floating_point(), "dropout: x must be floating point, not ", x.scalar_type());
-  const std::optional<Tensor> key = ops::dropout_seed(p, seed);
+  const std::optional<Tensor> key = ops::dropout_seed(p, seed, x);
   if (!key) return x;
   return x * ops::dropout_mask(x.detach().reshape({-1}), 1, p, *key, x.scalar_type()).view_symint(x.sym_sizes());
 }

@@ -74,7 +74,7 @@ kernels::Gat<T, I> view(const AttentionSettings& settings, const PatternTensors&
           ptr<T>(inputs.alpha_dst),
           inputs.alpha_edge.defined() ? ptr<T>(inputs.alpha_edge) : nullptr,
           static_cast<Sum<T>>(settings.slope),
-          settings.host_dropout()};
+          settings.draws()};
 }
 
 AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,

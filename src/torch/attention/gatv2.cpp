@@ -80,7 +80,7 @@ kernels::Gatv2<T, I> view(const AttentionSettings& settings, const PatternTensor
           ptr<T>(inputs.att),
           inputs.x_edge.defined() ? ptr<T>(inputs.x_edge) : nullptr,
           static_cast<Sum<T>>(settings.slope),
-          settings.host_dropout()};
+          settings.draws()};
 }
 
 AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& x_dst, const Tensor& att,

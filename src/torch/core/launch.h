@@ -5,7 +5,6 @@
 #pragma once
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
-#include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/half.h>
@@ -59,8 +58,8 @@ void launch(const char* op, const at::Tensor& data, const at::Tensor& index, con
   with_types(op, data.scalar_type(), index.scalar_type(), [&]<class T, class I> {
     if (data.is_cpu()) return f.template operator()<T, I>(torch_pool());
     TORCH_CHECK_NOT_IMPLEMENTED(&cuda_linked != nullptr, op, ": this build of gossamer has no CUDA kernels");
-    // Device-generic c10 only: compiles and loads with the CPU and the CUDA build of torch alike.
-    const c10::DeviceGuard guard(data.device());
+    // Device-generic c10 only: compiles and loads with the CPU and the CUDA build of torch alike. The device is the
+    // current one already: op.h.
     const c10::Stream stream = c10::impl::VirtualGuardImpl(data.device().type()).getStream(data.device());
     f.template operator()<T, I>(Cuda{stream.native_handle()});
   });

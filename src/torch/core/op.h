@@ -13,6 +13,7 @@
 // The object registers the op when the library is loaded and takes it back when it is unloaded; calling it goes through
 // the dispatcher, so that autograd, vmap, autocast and torch.compile see the call.
 #pragma once
+#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <string>
@@ -75,10 +76,8 @@ class Op<R(A...)> {
     using c10::DispatchKey;
     const auto add = [this](DispatchKey key, auto kernel) { registration_.add(key, torch::CppFunction(kernel)); };
     add(DispatchKey::CPU, op.forward);
-    if (op.on_device)
-      add(DispatchKey::CUDA, op.on_device);
-    else if (op.where == Where::device)
-      add(DispatchKey::CUDA, op.forward);
+    if (op.on_device || op.where == Where::device)
+      add(DispatchKey::CUDA, on_its_device(op.on_device ? op.on_device : op.forward));
     else
       add(DispatchKey::CUDA, by_the_host(op));
     if (op.meta) add(DispatchKey::Meta, op.forward);
@@ -111,6 +110,15 @@ class Op<R(A...)> {
         return op.forward(on_host(arguments)...);
       else
         return on_device(op.forward(on_host(arguments)...), device);
+    };
+  }
+
+  // With the device of the tensors as the current one. They must be on one device; whether some may be on the host, the
+  // op itself says.
+  auto on_its_device(R (*kernel)(A...)) const {
+    return [this, kernel](A... arguments) -> R {
+      const c10::DeviceGuard guard(DeviceOf(registration_.name(), /*mixed=*/true).all(arguments...));
+      return kernel(arguments...);
     };
   }
 
