@@ -6,6 +6,7 @@ CUDA kernels are weak symbols that this library fills in.
 """
 
 import atexit
+import contextlib
 import ctypes
 import importlib.util
 import pathlib
@@ -26,6 +27,22 @@ def traffic():
     library.gossamer_standin_copies.restype = ctypes.c_int64
     library.gossamer_standin_looks.restype = ctypes.c_int64
     return library.gossamer_standin_copies(), library.gossamer_standin_looks()
+
+
+@contextlib.contextmanager
+def capture():
+    """Keeps the work that is given to the device meanwhile; `replay` does it again, in the same memory."""
+    library.gossamer_standin_begin_capture()
+    try:
+        yield
+    finally:
+        library.gossamer_standin_end_capture()
+
+
+def replay():
+    """Does the captured work again; returns the number of its steps."""
+    library.gossamer_standin_replay.restype = ctypes.c_int64
+    return library.gossamer_standin_replay()
 
 
 def load(path):

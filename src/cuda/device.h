@@ -74,9 +74,10 @@ inline void spin_pause() {
 template <class... P, class... A>
 void launch(Cuda, void (*kernel)(P...), dim3 grid, dim3 block, A... args) {
   if (grid.x == 0) return;
-  std::tuple<P...> bound(static_cast<P>(args)...);
-  auto body = [&] { std::apply(kernel, bound); };
-  ::emulator::run(grid, block, [](void* closure) { (*static_cast<decltype(body)*>(closure))(); }, &body);
+  ::emulator::queue([kernel, grid, block, bound = std::tuple<P...>(static_cast<P>(args)...)] {
+    auto body = [&] { std::apply(kernel, bound); };
+    ::emulator::run(grid, block, [](void* closure) { (*static_cast<decltype(body)*>(closure))(); }, &body);
+  });
 }
 
 }  // namespace gossamer::device

@@ -17,6 +17,8 @@
 #include <c10/core/Allocator.h>
 #include <torch/library.h>
 
+#include "standin_graph.h"
+
 #include <algorithm>
 #include <atomic>
 #include <set>
@@ -140,8 +142,24 @@ std::atomic<int64_t> copies = 0, looks = 0;
 void count_traffic(const std::string& op, const std::vector<c10::IValue>& given) {
   static const std::set<std::string> looking = {"aten::_local_scalar_dense", "aten::equal", "aten::nonzero",
                                                 "aten::masked_select", "aten::is_nonzero"};
-  if (looking.contains(op)) ++looks;
-  if (op == "aten::copy_" && given[0].toTensor().device() != given[1].toTensor().device()) ++copies;
+  const bool look = looking.contains(op);
+  const bool copy = op == "aten::copy_" && given[0].toTensor().device() != given[1].toTensor().device();
+  TORCH_CHECK(!standin::capturing() || !(look || copy), "cuda stand-in: ", op, " while a graph is captured");
+  looks += look, copies += copy;
+}
+
+// An operator as a step of a graph: what it makes again goes to where the first results are.
+void keep_operator(const c10::OperatorHandle& op, DispatchKey key, const std::vector<c10::IValue>& hosts,
+                   const std::vector<c10::IValue>& results) {
+  standin::keep_step([op, key, hosts, results] {
+    torch::jit::Stack stack = hosts;
+    op.redispatchBoxed(DispatchKeySet(key), &stack);
+    for (size_t k = 0; k < results.size(); ++k) {
+      if (!results[k].isTensor() || !results[k].toTensor().defined()) continue;
+      const Tensor first = results[k].toTensor(), again = stack[k].toTensor();
+      if (!first.is_alias_of(again)) first.copy_(again);
+    }
+  });
 }
 
 void run_on_host(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -157,6 +175,7 @@ void run_on_host(const c10::OperatorHandle& op, DispatchKeySet keys, torch::jit:
   if (keys.highestPriorityTypeId() == cuda_side.coo) key = host_side.coo;
   if (keys.highestPriorityTypeId() == cuda_side.csr) key = host_side.csr;
   op.redispatchBoxed(DispatchKeySet(key), stack);
+  if (standin::capturing()) keep_operator(op, key, hosts, {stack->begin() + base, stack->end()});
 
   const Pairs pairs = pair_up(given, hosts);
   for (const auto& [tensor, host] : pairs) follow_resize(tensor, host);
@@ -235,6 +254,14 @@ TORCH_LIBRARY_IMPL(_, SparseCUDA, m) {
 }
 TORCH_LIBRARY_IMPL(_, SparseCsrCUDA, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+}
+
+// The same numbers on a device "cuda:1", for what must be refused; nothing runs there.
+Tensor on_second_device(const Tensor& a) {
+  return dense_twin(a, {c10::Device(c10::DeviceType::CUDA, 1), cuda_side.dense, cuda_side.coo, cuda_side.csr});
+}
+TORCH_LIBRARY(gossamer_standin, m) {
+  m.def("on_second_device(Tensor a) -> Tensor", &on_second_device);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "standin_graph.h"
+
 namespace {
 
 const c10::Device cuda(c10::DeviceType::CUDA, 0);
@@ -51,7 +53,9 @@ struct Memory final : c10::Allocator {
     }
     void* p = bytes ? std::malloc(bytes) : nullptr;
     TORCH_CHECK(p || !bytes, "cuda stand-in: no memory for ", bytes, " bytes");
-    return {p, p, &std::free, cuda};
+    if (!standin::capturing()) return {p, p, &std::free, cuda};
+    standin::own(p);
+    return {p, p, [](void*) {}, cuda};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &std::free; }
   void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }

@@ -11,8 +11,10 @@
 //   only by what orders threads on a GPU, so that a forgotten barrier is reported as the data race it is.
 // What it cannot: speed, registers, occupancy, the read-only cache, nvcc's code.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 struct uint3 {
   unsigned x, y, z;
@@ -61,5 +63,12 @@ void spin();                                                    // gives way whi
 void progress();                                                // says that something others may poll for has changed
 void* shared(const void* key, size_t bytes, size_t alignment);  // this block's array, filled with 0xFF: NaN
 void run(dim3 grid, dim3 block, void (*body)(void*), void* closure);
+
+// Every launch goes by here, so that a graph can keep those it captures: standin_graph.cpp.
+inline std::atomic<void (*)(const std::function<void()>&)> captured = nullptr;
+inline void queue(const std::function<void()>& launch) {
+  if (const auto capture = captured.load()) capture(launch);
+  launch();
+}
 
 }  // namespace emulator
