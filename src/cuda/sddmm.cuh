@@ -8,25 +8,11 @@
 #pragma once
 #include <gossamer/kernels/csr.h>
 #include <gossamer/kernels/half.h>
-#include "warp.cuh"
+#include "pieces.cuh"
 
 namespace gossamer::kernels {
 
 inline constexpr int64_t sddmm_chunk = 64;  // entries a warp owns: enough to meet a row of U more than once
-
-// The row that holds entry p. O(log rows), and neighbouring threads walk the same path.
-template <class I>
-__device__ inline int64_t row_of(const PatternView<I>& A, int64_t p) {
-  int64_t low = 0, high = A.rows - 1;
-  while (low < high) {
-    const int64_t middle = (low + high) / 2;
-    if (A.indptr[middle + 1] <= p)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
 
 // A few columns: a thread owns values[p, h] and adds its columns in order.
 template <class T, class I>
@@ -35,7 +21,7 @@ __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
                   int64_t ldv, int64_t width, T* __restrict__ values) {
   for (int64_t q = device::thread(); q < A.nnz * heads; q += device::threads()) {
     const int64_t p = q / heads, h = q % heads;
-    const T* u = U + row_of(A, p) * ldu + h * width;
+    const T* u = U + device::row_of(A, p) * ldu + h * width;
     const T* v = V + A.indices[p] * ldv + h * width;
     Sum<T> sum = 0;
     for (int64_t c = 0; c < width; ++c) sum += static_cast<Sum<T>>(u[c]) * static_cast<Sum<T>>(v[c]);
@@ -81,9 +67,9 @@ __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
     const int64_t h = job % heads, column = h * width;
     int64_t begin = job / heads * sddmm_chunk;
     const int64_t end = min(begin + sddmm_chunk, A.nnz);
-    int64_t i = row_of(A, begin);
+    int64_t i = device::row_of(A, begin);
     while (begin < end) {
-      if (A.indptr[i + 1] <= begin) i = row_of(A, begin);  // over a gap of empty rows, however wide
+      if (A.indptr[i + 1] <= begin) i = device::row_of(A, begin);  // over a gap of empty rows, however wide
       const int64_t stop = min(end, static_cast<int64_t>(A.indptr[i + 1]));
       sddmm_row<lanes, columns>(A, begin, stop, U + i * ldu + column, V + column, ldv, width, values + h, heads);
       begin = stop;

@@ -5,29 +5,37 @@
 //
 // A row of X or Y is read as heads · width flat columns, so narrow heads share a warp. Reads of X run along its rows,
 // a warp's lanes side by side (coalesced). Each element of Y has one writer and one order of addition: no atomics,
-// the same bits every time.
+// the same bits every time. The sums of the pieces of long rows (pieces.cuh) go to `partial`, one row of it a place,
+// which a second pass adds up.
 #pragma once
 #include <gossamer/kernels/csr.h>
 #include <gossamer/kernels/half.h>
-#include "warp.cuh"
+#include "pieces.cuh"
 
 namespace gossamer::kernels {
 
 // One column (SpMV). A group of `lanes` lanes owns row i: lane k adds the entries k, k + lanes, …, a shuffle tree adds
 // the lanes, and the group's first lane writes y[i]. Short rows want small groups, or most lanes have nothing to read.
+// A piece of a long row is shared by the whole warp.
 template <int lanes, class T, class I>
 __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
-    spmv_rows(Csr<T, I> A, const T* __restrict__ X, int64_t ldx, T* __restrict__ Y) {
+    spmv_rows(Csr<T, I> A, const T* __restrict__ X, int64_t ldx, T* __restrict__ Y, Sum<T>* __restrict__ partial) {
   constexpr int rows = device::warp_lanes / lanes;  // of one warp
-  const int lane = device::lane() % lanes;
-  for (int64_t first = device::warp() * rows; first < A.rows; first += device::warps() * rows) {
-    const int64_t i = first + device::lane() / lanes;
+  const int64_t places = piece_places(A.nnz);
+  for (int64_t job = device::warp(); job < places + (A.rows + rows - 1) / rows; job += device::warps()) {
+    const int64_t i = (job - places) * rows + device::lane() / lanes;
+    const bool piece = job < places;
+    const device::Run run = piece ? device::piece_at(A, job) : i < A.rows ? device::short_row(A, i) : device::Run{};
+    const int step = piece ? device::warp_lanes : lanes, lane = device::lane() % step;
     Sum<T> sum = 0;
-    if (i < A.rows)
-      for (int64_t p = A.indptr[i] + lane; p < A.indptr[i + 1]; p += lanes)
-        sum += A.value(p) * static_cast<Sum<T>>(X[A.indices[p] * ldx]);
-    sum = device::sum_lanes<lanes, 1>(sum);
-    if (i < A.rows && lane == 0) Y[i] = static_cast<T>(sum);
+    for (int64_t p = run.begin + lane; p < run.end; p += step)
+      sum += A.value(p) * static_cast<Sum<T>>(X[A.indices[p] * ldx]);
+    sum = piece ? device::sum_lanes<device::warp_lanes, 1>(sum) : device::sum_lanes<lanes, 1>(sum);
+    if (!run.any() || lane > 0) continue;
+    if (piece)
+      partial[run.place] = sum;
+    else
+      Y[run.row] = static_cast<T>(sum);
   }
 }
 
@@ -36,17 +44,17 @@ __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
 // 32 / lanes groups, which take every (32 / lanes)-th entry; the groups' sums meet in a shuffle tree and group 0
 // writes.
 template <int lanes, int columns, class T, class I>
-__device__ inline void spmm_tile(const Csr<T, I>& A, int64_t i, int64_t left, const T* __restrict__ X, int64_t ldx,
-                                 int64_t width, T* __restrict__ Y) {
+__device__ inline void spmm_tile(const Csr<T, I>& A, const device::Run& run, int64_t left, const T* __restrict__ X,
+                                 int64_t ldx, int64_t width, T* __restrict__ Y, Sum<T>* __restrict__ partial) {
   constexpr int groups = device::warp_lanes / lanes;
   const int lane = device::lane(), group = lane / lanes;
-  const int64_t total = A.heads * width, end = A.indptr[i + 1];
+  const int64_t total = A.heads * width;
   const bool one_head = A.heads == 1;
   int64_t head[columns];
   Sum<T> sum[columns] = {};
   for (int k = 0; k < columns; ++k) head[k] = one_head ? 0 : (left + k * lanes) / width;
-  for (int64_t begin = A.indptr[i]; begin < end; begin += device::warp_lanes) {
-    const int count = static_cast<int>(min(end - begin, static_cast<int64_t>(device::warp_lanes)));
+  for (int64_t begin = run.begin; begin < run.end; begin += device::warp_lanes) {
+    const int count = static_cast<int>(min(run.end - begin, static_cast<int64_t>(device::warp_lanes)));
     I column = 0, position = 0;
     Sum<T> value = 0;
     if (lane < count) {
@@ -69,19 +77,25 @@ __device__ inline void spmm_tile(const Csr<T, I>& A, int64_t i, int64_t left, co
   for (int k = 0; k < columns; ++k) {
     const int64_t q = left + k * lanes;
     sum[k] = device::sum_lanes<device::warp_lanes, lanes>(sum[k]);
-    if (group == 0 && q < total) Y[i * total + q] = static_cast<T>(sum[k]);
+    if (group > 0 || q >= total) continue;
+    if (run.whole())
+      Y[run.row * total + q] = static_cast<T>(sum[k]);
+    else
+      partial[run.place * total + q] = sum[k];
   }
 }
 
-// A warp owns one row and lanes · columns neighbouring flat columns of it. Warps side by side take the tiles of one
-// row, so that its entries come from the cache.
+// A warp owns one run and lanes · columns neighbouring flat columns of it. Warps side by side take the tiles of one
+// run, so that its entries come from the cache.
 template <int lanes, int columns, class T, class I>
 __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
-    spmm_tiles(Csr<T, I> A, const T* __restrict__ X, int64_t ldx, int64_t width, T* __restrict__ Y) {
+    spmm_tiles(Csr<T, I> A, const T* __restrict__ X, int64_t ldx, int64_t width, T* __restrict__ Y,
+               Sum<T>* __restrict__ partial) {
   constexpr int64_t tile = lanes * columns;
   const int64_t tiles = (A.heads * width + tile - 1) / tile;
-  for (int64_t job = device::warp(); job < A.rows * tiles; job += device::warps())
-    spmm_tile<lanes, columns>(A, job / tiles, job % tiles * tile + device::lane() % lanes, X, ldx, width, Y);
+  for (int64_t job = device::warp(); job < device::runs_of(A) * tiles; job += device::warps())
+    if (const device::Run run = device::run_at(A, job / tiles); run.any())
+      spmm_tile<lanes, columns>(A, run, job % tiles * tile + device::lane() % lanes, X, ldx, width, Y, partial);
 }
 
 }  // namespace gossamer::kernels

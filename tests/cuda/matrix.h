@@ -36,13 +36,25 @@ struct Case {
   }
 };
 
+// The last row holds half of all entries; the others stand around the edges of what is cut into pieces (pieces.h): as
+// long as a row may be, one more, pieces without a remainder, pieces that begin in the middle of a place and at its
+// edge.
+inline Lengths half_in_one_row() {
+  const Lengths others{212, 1024, 1536, 0, 1025, 7};
+  Lengths all = others;
+  all.push_back(std::accumulate(others.begin(), others.end(), int64_t{0}));
+  return all;
+}
+
 // Widths around every edge of the kernels' layouts × heads, on rows around the edges of a warp.
 inline std::vector<Case> cases() {
+  const Lengths with_a_long_row{3, 0, 1030, 0, 1};
   if (under_tsan) {
     const Lengths lengths{0, 33, 2};
-    return {{1, 1, lengths, 40}, {3, 1, lengths, 40}, {33, 1, lengths, 40}, {7, 3, lengths, 40}, {50, 2, lengths, 40}};
+    return {{1, 1, lengths, 40}, {3, 1, lengths, 40},  {33, 1, lengths, 40},
+            {7, 3, lengths, 40}, {50, 2, lengths, 40}, {1, 1, with_a_long_row, 1100}};
   }
-  const Lengths around_a_warp{0, 1, 31, 32, 33, 0, 0, 5, 65, 2}, with_a_long_row{3, 0, 1030, 0, 1}, short_rows(70, 1);
+  const Lengths around_a_warp{0, 1, 31, 32, 33, 0, 0, 5, 65, 2}, short_rows(70, 1);
   std::vector<Case> all;
   for (int64_t width : {1, 2, 3, 8, 16, 31, 32, 33, 64, 100, 130})
     for (int64_t heads : {1, 3, 8}) {
@@ -50,6 +62,7 @@ inline std::vector<Case> cases() {
       if (heads == 1 || width < 4) all.push_back({width, heads, with_a_long_row, 1100});
       if (heads * width < 10) all.push_back({width, heads, short_rows, 7});
     }
+  for (int64_t width : {1, 3, 37, 70}) all.push_back({width, width == 3 ? 2 : 1, half_in_one_row(), 4000});
   for (int64_t width : {0, 1, 5, 40}) {
     all.push_back({width, 2, {}, 5});         // no rows
     all.push_back({width, 2, {0, 0, 0}, 0});  // no columns

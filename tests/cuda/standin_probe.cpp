@@ -10,5 +10,5 @@ extern "C" bool probe_linked() {
 extern "C" void probe_spmm(int64_t rows, int64_t cols, int64_t nnz, const int32_t* indptr, const int32_t* indices,
                            const double* values, const double* X, int64_t width, double* Y) {
   const gossamer::Csr<double, int32_t> A{{rows, cols, nnz, indptr, indices}, values, 1, nullptr};
-  gossamer::kernels::spmm(gossamer::Cuda{}, A, X, width, width, Y);
+  gossamer::kernels::spmm(gossamer::Cuda{}, A, X, width, width, Y, nullptr);
 }

@@ -32,10 +32,11 @@ struct Plain {};
 template <class E, class T, class I>
 std::vector<T> run(E exec, const Csr<T, I>& A, const std::vector<T>& X, int64_t ldx, int64_t width) {
   std::vector<T> Y = not_numbers<T>(A.rows * A.heads * width);
+  auto scratch = not_numbers<Sum<T>>(kernels::piece_places(A.nnz) * A.heads * width);
   if constexpr (std::is_same_v<E, Plain>)
     kernels::plain::spmm(A, X.data(), ldx, width, Y.data());
   else
-    kernels::spmm(exec, A, X.data(), ldx, width, Y.data());
+    kernels::spmm(exec, A, X.data(), ldx, width, Y.data(), scratch.data());
   return Y;
 }
 
@@ -70,21 +71,27 @@ TYPED_TEST(SpmmOfType, CudaEqualsPlainLoops) {
       });
 }
 
-// Real numbers, whose sums do depend on the order: the order must not depend on the schedule or the index type.
+// Real numbers, whose sums do depend on the order: the order must not depend on the schedule, the index type, or where
+// in the matrix a row stands.
 TEST(Spmm, SameBitsUnderEverySchedule) {
+  const Lengths lengths{0, 33, 2, under_tsan ? 40 : 1800};
+  const int64_t cols = lengths.back();
   std::mt19937 random(1), again(1);
-  const Matrix<float, int32_t> narrow({0, 33, 2, 40}, 40, 1, false, random);
-  const Matrix<float, int64_t> wide({0, 33, 2, 40}, 40, 1, false, again);
-  std::vector<float> values(narrow.nnz()), X(40 * 40);
+  const Matrix<float, int32_t> narrow(lengths, cols, 1, false, random);
+  const Matrix<float, int64_t> wide(lengths, cols, 1, false, again);
+  std::vector<float> values(narrow.nnz()), X(cols * 40);
   for (auto* v : {&values, &X})
     for (float& x : *v) x = std::uniform_real_distribution<float>(-1, 1)(random);
   Csr<float, int32_t> A = narrow.csr();
   Csr<float, int64_t> A64 = wide.csr();
   A.values = A64.values = values.data();
+  const std::vector<int32_t> last_row{0, static_cast<int32_t>(cols)};
+  const Csr<float, int32_t> alone{{1, cols, cols, last_row.data(), A.indices + 35}, A.values + 35, 1, nullptr};
   for (int64_t width : {1, 6, 40}) {
     schedule(0);
     const std::vector<float> first = run(Cuda{}, A, X, 40, width);
     EXPECT_TRUE(same_bits(run(Cuda{}, A64, X, 40, width), first));
+    EXPECT_TRUE(same_bits(run(Cuda{}, alone, X, 40, width), {first.end() - width, first.end()}));
     for (uint64_t seed = 1; seed <= (under_tsan ? 1 : 25); ++seed) {
       schedule(seed);
       EXPECT_TRUE(same_bits(run(Cuda{}, A, X, 40, width), first));
@@ -97,22 +104,24 @@ TEST(Spmm, SameBitsUnderEverySchedule) {
 TEST(Spmm, AnyGridCoversTheMatrix) {
   constexpr int64_t width = 37;
   std::mt19937 random(2);
-  const Matrix<double, int32_t> matrix(under_tsan ? Lengths{1, 0, 2} : Lengths(23, 3), 9, 1, true, random);
+  Lengths lengths(23, 3);
+  lengths[5] = 1600;
+  const Matrix<double, int32_t> matrix(under_tsan ? Lengths{1, 0, 2} : lengths, 1600, 1, true, random);
   const Csr<double, int32_t> A = matrix.csr();
-  const std::vector<double> X = dense_rows<double>(9, width, width, random);
+  const std::vector<double> X = dense_rows<double>(A.cols, width, width, random);
   const std::vector<double> wanted = run(Plain{}, A, X, width, width);
   std::vector<double> wanted_first;
   for (int64_t i = 0; i < A.rows; ++i) wanted_first.push_back(wanted[i * width]);
-  const auto tiles = [&](auto kernel) {
-    std::vector<double> Y = not_numbers<double>(A.rows * width);
-    device::launch(Cuda{}, kernel, 2, 64, A, X.data(), width, width, Y.data());
-    EXPECT_TRUE(same_bits(Y, wanted));
+  const auto check = [&](int64_t columns, const std::vector<double>& product, auto first, auto second, auto... shape) {
+    std::vector<double> Y = not_numbers<double>(A.rows * columns),
+                        partial = not_numbers<double>(kernels::piece_places(A.nnz) * columns);
+    double *y = Y.data(), *sums = partial.data();
+    device::launch(Cuda{}, first, 2, 64, A, X.data(), width, shape..., y, sums);
+    device::launch(Cuda{}, second, 1, 64, A, columns, columns, sums, y, nullptr);
+    EXPECT_TRUE(same_bits(Y, product));
   };
-  const auto rows = [&](auto kernel) {
-    std::vector<double> Y = not_numbers<double>(A.rows);
-    device::launch(Cuda{}, kernel, 1, 64, A, X.data(), width, Y.data());
-    EXPECT_TRUE(same_bits(Y, wanted_first));
-  };
+  const auto tiles = [&](auto kernel) { check(width, wanted, kernel, device::add_pieces<32, double, int32_t>, width); };
+  const auto rows = [&](auto kernel) { check(1, wanted_first, kernel, device::add_pieces<1, double, int32_t>); };
   schedule(3);
   tiles(kernels::spmm_tiles<4, 1, double, int32_t>);
   tiles(kernels::spmm_tiles<8, 1, double, int32_t>);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <gossamer/kernels/exec.h>
+#include <gossamer/kernels/pieces.h>
 #include <gossamer/kernels/prefetch.h>
 #include <gossamer/kernels/simd.h>
 #include <gossamer/kernels/types.h>
@@ -99,9 +100,9 @@ template <int bytes, bool far, class T, class I>
   });
 }
 
-// On a CUDA device: pointers are the device's. Defined in src/cuda/spmm.cu.
+// On a CUDA device: pointers are the device's. Defined in src/cuda/spmm.cu. scratch: (piece_places(nnz), heads, width).
 template <class T, class I>
-[[gnu::weak]] void spmm(Cuda, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y);
+[[gnu::weak]] void spmm(Cuda, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y, Sum<T>* scratch);
 
 template <Host E, class T, class I>
 void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y) {

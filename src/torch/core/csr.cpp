@@ -131,4 +131,8 @@ at::ScalarType sum_type(const Tensor& t) {
   return t.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+Tensor device_scratch(const Tensor& t, int64_t numbers) {
+  return at::empty({numbers}, t.options().dtype(sum_type(t)));
+}
+
 }  // namespace gossamer

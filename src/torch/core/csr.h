@@ -77,6 +77,8 @@ bool has_numbers(const Tensor& t);
 std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors);
 Tensor empty_for(const Tensor& t);         // of the same shape, contiguous
 at::ScalarType sum_type(const Tensor& t);  // in which a kernel adds numbers of t's type
+// So many numbers of that type beside t, for a kernel to write and read; queued behind it, their memory is used again.
+Tensor device_scratch(const Tensor& t, int64_t numbers);
 
 // For messages: "(5, 7)".
 std::string shape_text(const Tensor& t);

@@ -86,7 +86,7 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
     } else if (form == ops::nt) {
       kernels::spgemm_nt(exec, u, v, C.view<I>(), mutable_ptr<T>(c));
     } else {  // Aᵀ is what A is a view of
-      const Tensor scratch = at::empty(c.sizes(), c.options().dtype(sum_type(c)));
+      const Tensor scratch = device_scratch(c, c.numel());
       kernels::spgemm_nn(exec, u, v, C.view<I>(), mutable_ptr<T>(c), mutable_ptr<Sum<T>>(scratch));
     }
   };

@@ -51,12 +51,18 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymInt
     const Tensor x = with_compact_rows(X), v = values.contiguous();
     const bool heads = values.dim() == 2;
     const int64_t H = heads ? values.size(1) : 1, width = X.dim() == heads + 2 ? X.size(-1) : 1;
-    // One vector times the transpose: parts of the stored matrix scatter what they have, which is faster than reading
-    // the values through the transpose's permutation.
-    if constexpr (Host<decltype(exec)> && std::same_as<T, Sum<T>>)
-      if (const auto M = stored.view<T, I>(v, 1); t && H * width == 1 && kernels::scatter_parts(M) > 1)
-        return kernels::spmv_transposed(exec, M, ptr<T>(x), x.stride(0), mutable_ptr<T>(Y));
-    kernels::spmm(exec, A.view<T, I>(v, H), ptr<T>(x), x.stride(0), width, mutable_ptr<T>(Y));
+    const auto M = A.view<T, I>(v, H);
+    if constexpr (!Host<decltype(exec)>) {
+      const Tensor scratch = device_scratch(Y, kernels::piece_places(M.nnz) * H * width);
+      return kernels::spmm(exec, M, ptr<T>(x), x.stride(0), width, mutable_ptr<T>(Y), mutable_ptr<Sum<T>>(scratch));
+    } else {
+      // One vector times the transpose: parts of the stored matrix scatter what they have, which is faster than reading
+      // the values through the transpose's permutation.
+      if constexpr (std::same_as<T, Sum<T>>)
+        if (const auto S = stored.view<T, I>(v, 1); t && H * width == 1 && kernels::scatter_parts(S) > 1)
+          return kernels::spmv_transposed(exec, S, ptr<T>(x), x.stride(0), mutable_ptr<T>(Y));
+      kernels::spmm(exec, M, ptr<T>(x), x.stride(0), width, mutable_ptr<T>(Y));
+    }
   });
   return Y;
 }

@@ -30,7 +30,7 @@ static void spmm_past_x(int64_t rows_of_x) {
   const std::vector<double> values{1, 1}, X(rows_of_x * 40, 1);
   std::vector<double> Y(80);
   const gossamer::Csr<double, int> A{{2, 2, 2, indptr.data(), indices.data()}, values.data(), 1, nullptr};
-  launch(Cuda{}, gossamer::kernels::spmm_tiles<32, 2, double, int>, 1, 64, A, X.data(), 40, 40, Y.data());
+  launch(Cuda{}, gossamer::kernels::spmm_tiles<32, 2, double, int>, 1, 64, A, X.data(), 40, 40, Y.data(), nullptr);
 }
 
 int main(int, char** argv) {
