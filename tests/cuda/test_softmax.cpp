@@ -34,13 +34,33 @@ TYPED_TEST(RowsOfType, SoftmaxIsCloseToSerial) {
   for_each_matrix<T, typename TypeParam::Index>([&](const auto& A) {
     std::vector<T> wanted = not_numbers<T>(A.nnz * A.heads), got = wanted, again = wanted;
     kernels::row_softmax(Serial{}, A, wanted.data());
-    kernels::row_softmax(Cuda{}, A, got.data());
+    std::vector<Sum<T>> scratch = not_numbers<Sum<T>>(2 * kernels::piece_places(A.nnz) * A.heads);
+    kernels::row_softmax(Cuda{}, A, got.data(), scratch.data());
     for (size_t k = 0; k < got.size(); ++k)
       ASSERT_NEAR(static_cast<double>(got[k]), static_cast<double>(wanted[k]), tolerance);
     schedule(99);
-    kernels::row_softmax(Cuda{}, A, again.data());
+    kernels::row_softmax(Cuda{}, A, again.data(), scratch.data());
     EXPECT_TRUE(same_bits(again, got));
   });
+}
+
+// A whole piece of a long row may have no weight; a row of -∞ alone, or one with a NaN, has no softmax.
+TEST(Rows, SoftmaxOfInfinitiesInPieces) {
+  std::mt19937 random(1);
+  const int64_t length = 1700;
+  const Matrix<double, int32_t> matrix({length, length, length}, length, 1, false, random);
+  std::vector<double> values(3 * length, 0.5), P = not_numbers<double>(3 * length), scratch = P;
+  std::fill_n(values.begin(), length - 5, -INFINITY);
+  std::fill_n(values.begin() + length, length, -INFINITY);
+  values.back() = NAN;
+  Csr<double, int32_t> A = matrix.csr();
+  A.values = values.data();
+  schedule(2);
+  kernels::row_softmax(Cuda{}, A, P.data(), scratch.data());
+  for (int64_t k = 0; k < length; ++k) {
+    EXPECT_EQ(P[k], k < length - 5 ? 0.0 : 0.2);
+    EXPECT_TRUE(std::isnan(P[length + k]) && std::isnan(P[2 * length + k]));
+  }
 }
 
 TYPED_TEST(RowsOfType, ArgmaxEqualsSerial) {

@@ -249,9 +249,13 @@ void gat_backward(const E& exec, const Gat<T, I>& in, const PatternView<I>& At, 
   });
 }
 
-// On a CUDA device: pointers are the device's. Defined in src/cuda/gat.cu. scratch: (nnz, heads, 2).
+// On a CUDA device: pointers are the device's. Defined in src/cuda/gat.cu. The scratch of the forward holds
+// attention_cuda_scratch numbers; that of the backward (nnz, heads, 2), and behind them what pieces of long rows add.
+inline int64_t gat_cuda_scratch(int64_t nnz, int64_t heads, int64_t width) {
+  return (2 * nnz + piece_places(nnz) * (width + 1)) * heads;
+}
 template <class T, class I>
-[[gnu::weak]] void gat(Cuda, const Gat<T, I>& in, T* Z, Sum<T>* lse);
+[[gnu::weak]] void gat(Cuda, const Gat<T, I>& in, T* Z, Sum<T>* lse, Sum<T>* scratch);
 template <class T, class I>
 [[gnu::weak]] void gat_backward(Cuda, const Gat<T, I>& in, const PatternView<I>& At, const I* perm, const T* G,
                                 const T* Z, const Sum<T>* lse, Sum<T>* scratch, const GatGradients<T>& d);

@@ -92,9 +92,9 @@ void gatv2(const E& exec, const Gatv2<T, I>& in, T* Z, Sum<T>* lse) {
   });
 }
 
-// On a CUDA device: pointers are the device's. Defined in src/cuda/gatv2.cu.
+// On a CUDA device: pointers are the device's. Defined in src/cuda/gatv2.cu. scratch: attention_cuda_scratch.
 template <class T, class I>
-[[gnu::weak]] void gatv2(Cuda, const Gatv2<T, I>& in, T* Z, Sum<T>* lse);
+[[gnu::weak]] void gatv2(Cuda, const Gatv2<T, I>& in, T* Z, Sum<T>* lse, Sum<T>* scratch);
 
 // Under Pool, compiled once: src/cpu/gatv2.cpp.
 #define GOSSAMER_GATV2(T, I, ...) __VA_ARGS__ template void gatv2(const Pool&, const Gatv2<T, I>&, T*, Sum<T>*);

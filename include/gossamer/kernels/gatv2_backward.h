@@ -218,10 +218,14 @@ void gatv2_backward(const E& exec, const Gatv2<T, I>& in, const PatternView<I>& 
   });
 }
 
-// On a CUDA device: pointers are the device's. Defined in src/cuda/gatv2.cu. d att is added up in so many row ranges,
-// then over these; scratch: (nnz, heads, 2) numbers and behind them (parts, heads, width).
+// On a CUDA device: pointers are the device's. Defined in src/cuda/gatv2.cu. d att is added up in the pieces of long
+// rows and in so many ranges of short ones, then over these. scratch: (nnz, heads, 2) numbers, behind them (places +
+// parts, heads, width) for d att and (places, heads, width) for what pieces add to the other gradients.
 inline int64_t gatv2_cuda_parts(int64_t rows) {
   return std::min<int64_t>(rows, 1024);
+}
+inline int64_t gatv2_cuda_scratch(int64_t rows, int64_t nnz, int64_t heads, int64_t width) {
+  return (2 * nnz + (2 * piece_places(nnz) + gatv2_cuda_parts(rows)) * width) * heads;
 }
 template <class T, class I>
 [[gnu::weak]] void gatv2_backward(Cuda, const Gatv2<T, I>& in, const PatternView<I>& At, const I* perm, const T* G,

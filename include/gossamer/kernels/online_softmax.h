@@ -14,9 +14,15 @@
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/exp.h>
 #include <gossamer/kernels/heads.h>
+#include <gossamer/kernels/pieces.h>
 #include <gossamer/kernels/prefetch.h>
 
 namespace gossamer::kernels {
+
+// What the forward of either kind needs on a CUDA device, for the pieces of long rows: (places, heads, 2 + width).
+inline int64_t attention_cuda_scratch(int64_t nnz, int64_t heads, int64_t width) {
+  return piece_places(nnz) * heads * (2 + width);
+}
 
 // Entries of a row at a time: 32 rows of 128 floats stay in the nearest cache. Numbers of a block are (n, heads).
 constexpr int64_t edge_block = 32;

@@ -11,6 +11,7 @@
 
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/half.h>
+#include <gossamer/kernels/pieces.h>
 #include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
@@ -32,9 +33,10 @@ void softmax_row(int64_t begin, int64_t end, int64_t heads, int64_t width, const
       P[p * heads + h] = static_cast<T>(std::exp(static_cast<Sum<T>>(values[p * heads + h]) - top[h]) / sum[h]);
 }
 
-// On a CUDA device: pointers are the device's. Defined in src/cuda/softmax.cu.
+// On a CUDA device: pointers are the device's. Defined in src/cuda/softmax.cu. scratch: (piece_places(nnz), heads,
+// 2).
 template <class T, class I>
-[[gnu::weak]] void row_softmax(Cuda, const Csr<T, I>& A, T* P);
+[[gnu::weak]] void row_softmax(Cuda, const Csr<T, I>& A, T* P, Sum<T>* scratch);
 
 template <Host E, class T, class I>
 void row_softmax(const E& exec, const Csr<T, I>& A, T* P) {

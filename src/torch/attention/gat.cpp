@@ -89,7 +89,13 @@ AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& 
   const Tensor lse = at::empty_symint({shape[0], H}, x_src.options().dtype(sum_type(x_src)));
   launch(op_name, x_src, A.indptr, [&]<class T, class I>(auto exec) {
     const Inputs compact = contiguous_inputs(inputs);
-    kernels::gat(exec, view<T, I>(settings, A, compact), mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
+    const auto in = view<T, I>(settings, A, compact);
+    if constexpr (Host<decltype(exec)>) {
+      kernels::gat(exec, in, mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
+    } else {
+      const Tensor scratch = device_scratch(Z, kernels::attention_cuda_scratch(in.A.nnz, in.heads, in.width));
+      kernels::gat(exec, in, mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse), mutable_ptr<Sum<T>>(scratch));
+    }
   });
   return {Z, lse};
 }
@@ -109,8 +115,9 @@ AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x
                        At = unpack(op_name, pattern, shape, /*t=*/true);
   const Inputs compact = contiguous_inputs(inputs);
   const Tensor G_ = G.contiguous(), Z_ = Z.contiguous(), lse_ = lse.contiguous();
-  const int64_t edges = A.indices.size(0), scratch_rows = G.is_cuda() ? 2 * edges : edges + 3 * G.size(0);
-  const Tensor scratch = at::empty({scratch_rows, x_src.size(1)}, lse.options());
+  const int64_t edges = A.indices.size(0), heads = x_src.size(1);
+  const Tensor scratch = device_scratch(
+      x_src, G.is_cuda() ? kernels::gat_cuda_scratch(edges, heads, x_src.size(2)) : (edges + 3 * G.size(0)) * heads);
   launch(op_name, x_src, A.indptr, [&]<class T, class I>(auto exec) {
     const kernels::GatGradients<T> gradients{mutable_ptr<T>(dx_src), mutable_ptr<T>(d_src), mutable_ptr<T>(d_dst),
                                              alpha_edge ? mutable_ptr<T>(d_edge) : nullptr};

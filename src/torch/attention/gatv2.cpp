@@ -95,7 +95,13 @@ AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& 
   const Tensor lse = at::empty_symint({shape[0], H}, x_src.options().dtype(sum_type(x_src)));
   launch(op_name, x_src, A.indptr, [&]<class T, class I>(auto exec) {
     const Inputs compact = contiguous_inputs(inputs);
-    kernels::gatv2(exec, view<T, I>(settings, A, compact), mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
+    const auto in = view<T, I>(settings, A, compact);
+    if constexpr (Host<decltype(exec)>) {
+      kernels::gatv2(exec, in, mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
+    } else {
+      const Tensor scratch = device_scratch(Z, kernels::attention_cuda_scratch(in.A.nnz, in.heads, in.width));
+      kernels::gatv2(exec, in, mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse), mutable_ptr<Sum<T>>(scratch));
+    }
   });
   return {Z, lse};
 }
@@ -115,8 +121,9 @@ AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x
                        At = unpack(op_name, pattern, shape, /*t=*/true);
   const Inputs compact = contiguous_inputs(inputs);
   const Tensor G_ = G.contiguous(), Z_ = Z.contiguous(), lse_ = lse.contiguous();
-  const int64_t rows_for_att = G.is_cuda() ? kernels::gatv2_cuda_parts(G.size(0)) * x_src.size(2) : 0;
-  const Tensor scratch = at::empty({2 * A.indices.size(0) + rows_for_att, x_src.size(1)}, lse.options());
+  const int64_t edges = A.indices.size(0), heads = x_src.size(1);
+  const Tensor scratch = device_scratch(
+      x_src, G.is_cuda() ? kernels::gatv2_cuda_scratch(G.size(0), edges, heads, x_src.size(2)) : 2 * edges * heads);
   launch(op_name, x_src, A.indptr, [&]<class T, class I>(auto exec) {
     const kernels::Gatv2Gradients<T> gradients{mutable_ptr<T>(d_src), mutable_ptr<T>(d_dst), mutable_ptr<T>(d_att),
                                                x_edge ? mutable_ptr<T>(d_edge) : nullptr};

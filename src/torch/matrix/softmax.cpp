@@ -23,7 +23,13 @@ Tensor forward(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
   const Tensor P = at::empty_symint(values.sym_sizes(), values.options());
   launch("row_softmax", values, A.indptr, [&]<class T, class I>(auto exec) {
     const Tensor v = values.contiguous();
-    kernels::row_softmax(exec, A.view<T, I>(v, values.dim() == 2 ? values.size(1) : 1), mutable_ptr<T>(P));
+    const auto M = A.view<T, I>(v, values.dim() == 2 ? values.size(1) : 1);
+    if constexpr (Host<decltype(exec)>) {
+      kernels::row_softmax(exec, M, mutable_ptr<T>(P));
+    } else {
+      const Tensor scratch = device_scratch(P, 2 * kernels::piece_places(M.nnz) * M.heads);
+      kernels::row_softmax(exec, M, mutable_ptr<T>(P), mutable_ptr<Sum<T>>(scratch));
+    }
   });
   return P;
 }
