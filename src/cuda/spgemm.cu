@@ -6,12 +6,12 @@ namespace gossamer::kernels {
 
 template <class T, class I>
 void spgemm_nn(Cuda exec, const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, T* values, Sum<T>* scratch) {
-  device::launch_warps(exec, spgemm_rows<T, I>, C.rows, A, B, C, values, scratch);
+  device::launch_warps(exec, spgemm_rows<T, I>, device::runs_of(C), A, B, C, values, scratch);
 }
 
 template <class T, class I>
 void spgemm_nt(Cuda exec, const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, T* values) {
-  device::launch_warps(exec, spgemm_dots<T, I>, C.rows, A, B, C, values);
+  device::launch_warps(exec, spgemm_dots<T, I>, device::runs_of(C), A, B, C, values);
 }
 
 #define INSTANTIATE(T, I)                                                                                \

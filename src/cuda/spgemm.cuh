@@ -2,43 +2,105 @@
 // Sparse times sparse on a given pattern C, on a CUDA device. The contract is that of gossamer/spgemm.h; Aᵀ B is the
 // first form with Aᵀ for A, whose values are read through perm.
 //
-// A warp owns a row of C. Products are added in the order of the inner index, each element by one lane at a time: no
-// atomics, the same bits every time. What is added lies in shared memory, or, for rows that do not fit there, and then
-// in a type that loses nothing, in the scratch.
+// A warp owns a row of C, or a piece of a long one (pieces.cuh): entries of C do not need each other, so pieces need no
+// second pass. Where its sums lie depends on how many they are: up to 32 in registers, up to 128 in shared memory,
+// found by hashing, more in the scratch, found by searching. Products are added in the order of the inner index, each
+// sum by one lane at a time, in a type that loses nothing: no floating-point atomics, the same bits every time and in
+// each of the three.
 #pragma once
 #include <gossamer/kernels/spgemm.h>
-#include "warp.cuh"
+#include "pieces.cuh"
 
 namespace gossamer::kernels {
 
-inline constexpr int row_capacity = 128;  // entries of a row of C in shared memory
+inline constexpr int row_capacity = 128;               // sums in shared memory
+inline constexpr int table_places = 2 * row_capacity;  // at most half full, so a search ends soon
+inline constexpr int nobody = -1;
+
+// The first place among first … last - 1 whose column is not less than `column`, or last.
+template <class I>
+__device__ inline int64_t place_of(const I* columns, int64_t first, int64_t last, I column) {
+  while (first < last) {
+    const int64_t middle = first + (last - first) / 2;
+    if (columns[middle] < column)
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  return first;
+}
 
 // The place of `column` among the ascending columns first … last - 1, or last.
 template <class I>
 __device__ inline int64_t find_column(const I* columns, int64_t first, int64_t last, I column) {
-  int64_t low = first, high = last;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (columns[middle] < column)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < last && columns[low] == column ? low : last;
+  const int64_t at = place_of(columns, first, last, column);
+  return at < last && columns[at] == column ? at : last;
 }
 
-// C[i, :] = Σ_k A[i, k] B[k, :], on C's columns first … first + count - 1, which `columns` points at; `sums` is theirs.
-// The lanes share the entries of row k of B, whose columns differ: no two lanes add to one sum. The next k waits.
+// C[i, column] = Σ_k A[i, k] B[k, column], each lane having a column of its own. The lanes hold 32 entries of row k of
+// B at a time, and each looks its column up among them by halving.
 template <class T, class I>
-__device__ inline void add_products(const Csr<T, I>& A, const Csr<T, I>& B, int64_t i, const I* columns, int64_t count,
-                                    Sum<T>* sums) {
+__device__ inline Sum<T> sum_in_register(const Csr<T, I>& A, const Csr<T, I>& B, int64_t i, I column) {
+  Sum<T> sum = 0;
+  for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
+    const int64_t k = A.indices[p], end = B.indptr[k + 1];
+    const Sum<T> a = A.value(p);
+    for (int64_t q = B.indptr[k]; q < end; q += device::warp_lanes) {
+      const bool mine = q + device::lane() < end;
+      const I held = mine ? B.indices[q + device::lane()] : static_cast<I>(B.cols);  // behind all columns
+      const Sum<T> value = mine ? B.value(q + device::lane()) : Sum<T>{0};
+      int at = 0;  // how many of the first 31 are less than `column`
+      for (int step = device::warp_lanes / 2; step > 0; step /= 2)
+        if (__shfl_sync(device::full_warp, held, at + step - 1) < column) at += step;
+      const bool found = __shfl_sync(device::full_warp, held, at) == column;
+      const Sum<T> b = __shfl_sync(device::full_warp, value, at);
+      if (found) sum += a * b;
+    }
+  }
+  return sum;
+}
+
+// Which of up to row_capacity columns a column is, by open addressing: a warp's part of shared memory.
+template <class I>
+struct ColumnTable {
+  I* columns;   // row_capacity
+  int* places;  // table_places: who is here, or nobody
+
+  __device__ static unsigned first_place(I column) {
+    return static_cast<unsigned>(column) * 0x9e3779b1u >> 24;  // Fibonacci hashing: 8 bits, as many as places
+  }
+  // Fills the table; which of two lanes comes first at a place changes where a column lies, not what is found for it.
+  __device__ void fill(const I* from, int count) const {
+    for (int n = device::lane(); n < table_places; n += device::warp_lanes) places[n] = nobody;
+    for (int n = device::lane(); n < count; n += device::warp_lanes) columns[n] = from[n];
+    __syncwarp();
+    for (int n = device::lane(); n < count; n += device::warp_lanes) {
+      unsigned at = first_place(columns[n]);
+      while (atomicCAS(places + at, nobody, n) != nobody) at = (at + 1) % table_places;
+    }
+    __syncwarp();
+  }
+  __device__ int find(I column) const {
+    unsigned at = first_place(column);
+    while (places[at] != nobody && columns[places[at]] != column) at = (at + 1) % table_places;
+    return places[at];
+  }
+};
+static_assert(table_places == 1 << 8);
+
+// sums[n] = C[i, columns[n]] for n < count. The lanes share the entries of row k of B, whose columns differ: no two
+// lanes add to one sum. The next k waits. part(k) are the entries of row k of B that may count, find(column) says which
+// sum takes them, or nobody.
+template <class T, class I, class Part, class Find>
+__device__ inline void add_products(const Csr<T, I>& A, const Csr<T, I>& B, int64_t i, const Part& part,
+                                    const Find& find, int64_t count, Sum<T>* sums) {
   for (int64_t e = device::lane(); e < count; e += device::warp_lanes) sums[e] = 0;
   for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
     __syncwarp();
-    const int64_t k = A.indices[p];
+    const RowRange entries = part(A.indices[p]);
     const Sum<T> a = A.value(p);
-    for (int64_t q = B.indptr[k] + device::lane(); q < B.indptr[k + 1]; q += device::warp_lanes)
-      if (const int64_t at = find_column(columns, 0, count, B.indices[q]); at < count) sums[at] += a * B.value(q);
+    for (int64_t q = entries.begin + device::lane(); q < entries.end; q += device::warp_lanes)
+      if (const int64_t at = find(B.indices[q]); at != nobody) sums[at] += a * B.value(q);
   }
   __syncwarp();
 }
@@ -48,19 +110,37 @@ __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
     spgemm_rows(Csr<T, I> A, Csr<T, I> B, PatternView<I> C, T* __restrict__ values, Sum<T>* scratch) {
   constexpr int warps = device::block_threads / device::warp_lanes;
   GOSSAMER_SHARED(I, all_columns, warps * row_capacity);
+  GOSSAMER_SHARED(int, all_places, warps* table_places);
   GOSSAMER_SHARED(Sum<T>, all_sums, warps * row_capacity);
-  const int own = static_cast<int>(threadIdx.x) / device::warp_lanes * row_capacity;
-  for (int64_t i = device::warp(); i < C.rows; i += device::warps()) {
-    const int64_t first = C.indptr[i], count = C.indptr[i + 1] - first;
-    const bool fits = count <= row_capacity;
-    Sum<T>* sums = fits ? all_sums + own : scratch + first;
-    const I* columns = fits ? all_columns + own : C.indices + first;
-    __syncwarp();  // the row before has been read
-    for (int64_t e = device::lane(); fits && e < count; e += device::warp_lanes)
-      all_columns[own + e] = C.indices[first + e];
-    __syncwarp();
-    add_products(A, B, i, columns, count, sums);
-    for (int64_t e = device::lane(); e < count; e += device::warp_lanes) values[first + e] = static_cast<T>(sums[e]);
+  const int own = static_cast<int>(threadIdx.x) / device::warp_lanes, lane = device::lane();
+  for (int64_t job = device::warp(); job < device::runs_of(C); job += device::warps()) {
+    const device::Run run = device::run_at(C, job);
+    const int64_t first = run.begin, count = run.end - first;
+    if (count == 0) continue;
+    if (count <= device::warp_lanes) {
+      const Sum<T> sum = sum_in_register(A, B, run.row, C.indices[first + (lane < count ? lane : 0)]);
+      if (lane < count) values[first + lane] = static_cast<T>(sum);
+      continue;
+    }
+    Sum<T>* sums = count <= row_capacity ? all_sums + own * row_capacity : scratch + first;
+    if (count <= row_capacity) {
+      const ColumnTable<I> table{all_columns + own * row_capacity, all_places + own * table_places};
+      table.fill(C.indices + first, static_cast<int>(count));
+      const auto part = [&](int64_t k) { return RowRange{B.indptr[k], B.indptr[k + 1]}; };
+      add_products(A, B, run.row, part, [&](I j) { return table.find(j); }, count, sums);
+    } else {
+      const I* columns = C.indices + first;
+      const auto part = [&](int64_t k) {  // a piece wants a part of the row alone
+        const int64_t from = place_of<I>(B.indices, B.indptr[k], B.indptr[k + 1], columns[0]);
+        return RowRange{from, place_of<I>(B.indices, from, B.indptr[k + 1], columns[count - 1] + 1)};
+      };
+      const auto find = [&](I j) {
+        const int64_t at = find_column(columns, 0, count, j);
+        return at < count ? at : nobody;
+      };
+      add_products(A, B, run.row, part, find, count, sums);
+    }
+    for (int64_t e = lane; e < count; e += device::warp_lanes) values[first + e] = static_cast<T>(sums[e]);
   }
 }
 
@@ -68,9 +148,11 @@ __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
 template <class T, class I>
 __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
     spgemm_dots(Csr<T, I> A, Csr<T, I> B, PatternView<I> C, T* __restrict__ values) {
-  for (int64_t i = device::warp(); i < C.rows; i += device::warps()) {
-    const int64_t begin = A.indptr[i], end = A.indptr[i + 1];
-    for (int64_t r = C.indptr[i]; r < C.indptr[i + 1]; ++r) {
+  for (int64_t job = device::warp(); job < device::runs_of(C); job += device::warps()) {
+    const device::Run run = device::run_at(C, job);
+    if (!run.any()) continue;
+    const int64_t begin = A.indptr[run.row], end = A.indptr[run.row + 1];
+    for (int64_t r = run.begin; r < run.end; ++r) {
       const int64_t k = C.indices[r];
       Sum<T> sum = 0;
       for (int64_t q = B.indptr[k] + device::lane(); q < B.indptr[k + 1]; q += device::warp_lanes)
