@@ -68,7 +68,8 @@ TYPED_TEST(RowsOfType, ArgmaxEqualsSerial) {
     for (const bool stored : {false, true}) {
       std::vector<int64_t> wanted(A.rows * A.heads, -7), got(A.rows * A.heads, -7);
       kernels::row_argmax(Serial{}, A, stored, wanted.data());
-      kernels::row_argmax(Cuda{}, A, stored, got.data());
+      std::vector<int64_t> scratch(kernels::piece_places(A.nnz) * A.heads, -7);
+      kernels::row_argmax(Cuda{}, A, stored, got.data(), scratch.data());
       EXPECT_EQ(got, wanted);
     }
   });

@@ -34,7 +34,12 @@ Tensor argmax(const Tensor& indptr, const Tensor& values, SymInt cols, bool stor
     const Tensor v = values.contiguous(), starts = indptr.contiguous();
     const PatternView<I> pattern{starts.size(0) - 1, cols.expect_int(), v.size(0), ptr<I>(starts), nullptr};
     const Csr<T, I> A{pattern, ptr<T>(v), v.dim() == 2 ? v.size(1) : 1, nullptr};
-    kernels::row_argmax(exec, A, stored, mutable_ptr<int64_t>(at));
+    if constexpr (Host<decltype(exec)>) {
+      kernels::row_argmax(exec, A, stored, mutable_ptr<int64_t>(at));
+    } else {
+      const Tensor scratch = at::empty({kernels::piece_places(A.nnz) * A.heads}, at.options());
+      kernels::row_argmax(exec, A, stored, mutable_ptr<int64_t>(at), mutable_ptr<int64_t>(scratch));
+    }
   });
   return at;
 }
