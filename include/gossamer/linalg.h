@@ -18,7 +18,8 @@ class SingularMatrixError : public c10::LinAlgError {
 namespace ops {
 
 // x with L x = b, or Lᵀ x = b if t, reading one triangle of L: solve_triangular in linalg.h. `levels`: as from
-// levels(), or {} for rows one after the other. values (nnz,) or (nnz, H); b as X of spmm.
+// levels(), or {} for rows one after the other; on a device level_ptr is the host's, which launches them. values (nnz,)
+// or (nnz, H); b as X of spmm.
 Tensor solve_triangular(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
                         TensorList levels, bool upper, bool unit_diagonal, bool t);
 

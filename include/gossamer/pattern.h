@@ -53,7 +53,8 @@ class Pattern {
   Pattern T() const;                                     // made once and kept; T().T() is this
   Tensor transpose_perm() const;                         // entry q of T() is entry transpose_perm()[q] of this
   std::tuple<Tensor, Tensor, Tensor> transpose() const;  // indptr and indices of T(), and transpose_perm()
-  std::vector<Tensor> levels(bool upper) const;          // {level_ptr, order} of a triangle, kept
+  std::vector<Tensor> levels(bool upper) const;          // {level_ptr, order} of a triangle, kept; see linalg.h
+  std::vector<Tensor> levels_at_hand(bool upper) const;  // the same if they are kept, {} if not
   Tensor analysis() const;                               // what ops::factorize can know from the pattern alone, kept
   Pattern to(at::Device device) const;
   Pattern with_index_type(at::ScalarType type) const;  // int32 or int64; itself if it has it

@@ -147,10 +147,24 @@ class Pattern:
         return self is other or self.keep("equal", lambda: _same(self, other), other)
 
     def levels(self, upper: bool) -> list[Tensor]:
-        """``level_ptr`` and ``order`` of a triangle: the rows of a level need only earlier levels. Kept."""
+        """``level_ptr`` and ``order`` of a triangle: the rows of a level need only earlier levels. Kept.
+
+        On a device, a triangle that will be solved many times is worth this call: solves then launch level by level
+        where there are few of them, and wait for no row. ``level_ptr`` is the host's, which launches them.
+        """
         self.check_simple("solve_triangular")
-        levels = torch.ops.gossamer.levels
-        return self.keep(("levels", upper), lambda: list(levels(self.indptr, self.indices, self.shape, upper)))
+
+        def derive() -> list[Tensor]:
+            level_ptr, order = torch.ops.gossamer.levels(self.indptr, self.indices, self.shape, upper)
+            return [level_ptr.cpu() if level_ptr.is_cuda else level_ptr, order]
+
+        return self.keep(("levels", upper), derive)
+
+    def levels_at_hand(self, upper: bool) -> list[Tensor]:
+        """The same if they are kept, [] if not. Also [] for a tracer, which wants all tensors on one device."""
+        if torch.compiler.is_compiling() or ("levels", upper) not in self._kept:
+            return []
+        return self.levels(upper)
 
     def analysis(self) -> Tensor:
         """What a factorisation can know from the pattern alone, as a handle for torch.ops.gossamer.factorize. Kept."""

@@ -28,7 +28,7 @@ def solve_triangular(
     pattern: b (n, H) or (n, H, k).
 
     Cost: O(nnz H k). The level sets of the triangle (rows that can be solved at once) are found by the first solve,
-    O(nnz), and kept with the pattern.
+    O(nnz), and kept with the pattern; on a device by ``L.pattern.levels(upper)`` alone, for many solves.
 
     Gradient: db = T⁻ᵀ g, dL = -(db xᵀ) on the triangle (operands swapped if transposed).
 
@@ -39,8 +39,9 @@ def solve_triangular(
     _check_operands("solve_triangular", "L", L, b)
     tensors = L.pattern.tensors_for(b, L.values, with_transpose=transpose)
     L.pattern.check_simple("solve_triangular")
-    wants_levels = L.shape[0] == L.shape[1] and not L.values.is_cuda  # a device waits row by row
-    levels = L.pattern.levels(upper) if wants_levels else []
+    # A device needs none, and finding them would take its integers to the host: it uses those that were asked for.
+    levels_of = L.pattern.levels_at_hand if L.values.is_cuda else L.pattern.levels
+    levels = levels_of(upper) if L.shape[0] == L.shape[1] else []
     op = torch.ops.gossamer.solve_triangular.default
     return op(tensors, L.values, b, L.shape, levels, upper, unit_diagonal, transpose)
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Triangular solves without barriers, on chains, dense triangles and rows that need nothing, against the plain loops of
-// triangular.h; and what is kept of a matrix by a triangle.
+// Triangular solves without barriers and level by level, on chains, dense triangles and rows that need nothing, against
+// the plain loops of triangular.h; and what is kept of a matrix by a triangle.
 #include "triangular.cuh"
 
+#include <gossamer/kernels/transpose.h>
 #include "matrix.h"
 
 namespace gossamer::test {
@@ -12,15 +13,32 @@ struct Shape {
   int64_t n;
   int share;  // of a hundred places that are stored, in both triangles
   int64_t heads, width;
+  bool chain = true, arrow = false;  // each row needs its neighbours; the first and last row are full
 };
 
 std::vector<Shape> shapes() {
-  if (under_tsan) return {{12, 20, 1, 1}, {6, 30, 2, 17}};
-  return {{0, 0, 1, 1},    {1, 100, 1, 1},  {33, 100, 1, 1}, {90, 8, 1, 1},   {150, 2, 1, 1}, {90, 8, 1, 5},
-          {60, 20, 3, 11}, {33, 100, 2, 1}, {40, 30, 1, 70}, {50, 10, 1, 32}, {20, 50, 0, 3}, {20, 50, 2, 0}};
+  if (under_tsan) return {{12, 20, 1, 1}, {6, 30, 2, 17}, {34, 0, 1, 1, false, true}};
+  return {{0, 0, 1, 1},
+          {1, 100, 1, 1},
+          {33, 100, 1, 1},
+          {90, 8, 1, 1},
+          {150, 2, 1, 1},
+          {90, 8, 1, 5},
+          {60, 20, 3, 11},
+          {33, 100, 2, 1},
+          {40, 30, 1, 70},
+          {50, 10, 1, 32},
+          {20, 50, 0, 3},
+          {20, 50, 2, 0},
+          {700, 0, 1, 1, false},
+          {300, 1, 1, 1, false},
+          {90, 3, 2, 20, false},
+          {1100, 0, 1, 1, false, true},
+          {1040, 0, 1, 3, false, true}};
 }
 
-// Square, with a diagonal of at least 4 in size and a chain through all rows, so that each waits for the one before.
+// Square, with a diagonal of at least 4 in size and, unless nothing else is wanted, a chain through all rows, so that
+// each waits for the one before.
 template <class T, class I>
 struct Square {
   int64_t n, heads;
@@ -30,7 +48,8 @@ struct Square {
   Square(const Shape& shape, bool permuted, std::mt19937& random) : n(shape.n), heads(shape.heads) {
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < n; ++j)
-        if (j == i || j == i - 1 || j == i + 1 || static_cast<int>(random() % 100) < shape.share)
+        if (j == i || (shape.chain && (j == i - 1 || j == i + 1)) || (shape.arrow && (i == 0 || i == n - 1)) ||
+            static_cast<int>(random() % 100) < shape.share)
           indices.push_back(static_cast<I>(j));
       indptr.push_back(static_cast<I>(indices.size()));
     }
@@ -63,6 +82,20 @@ std::pair<std::vector<T>, int64_t> solved(const Csr<T, I>& L, Triangle triangle,
   return {x, static_cast<int64_t>(bad)};
 }
 
+// The same level by level. `of` is the triangle whose levels are taken; a transposed solve walks them backward.
+template <class T, class I>
+std::pair<std::vector<T>, int64_t> solved_by_levels(const Csr<T, I>& L, Triangle triangle, const PatternView<I>& of,
+                                                    bool backward, const std::vector<T>& b, int64_t ldb,
+                                                    int64_t width) {
+  std::vector<I> level_ptr(L.rows + 1), order(L.rows);
+  kernels::levels(of, triangle.upper != backward, level_ptr.data(), order.data());
+  std::vector<T> x = not_numbers<T>(L.rows * L.heads * width);
+  unsigned long long bad = static_cast<unsigned long long>(L.rows);
+  kernels::solve_triangular(Cuda{}, L, triangle, Levels<I>{level_ptr.data(), order.data(), backward}, b.data(), ldb,
+                            width, x.data(), &bad);
+  return {x, static_cast<int64_t>(bad)};
+}
+
 template <class Types>
 struct TriangularOfType : testing::Test {};
 using RealTypes = testing::Types<std::pair<float, int32_t>, std::pair<double, int64_t>>;
@@ -85,7 +118,30 @@ TYPED_TEST(TriangularOfType, CudaEqualsPlainLoops) {
       EXPECT_EQ(bad, shape.n);
       for (size_t k = 0; k < x.size(); ++k)
         ASSERT_NEAR(x[k], wanted[k], 1e-5 * (1 + std::abs(wanted[k]))) << shape.n << ", turn " << turn;
+      const auto by_levels = solved_by_levels(L.csr(), triangle, L.csr(), false, b, ldb, shape.width);
+      EXPECT_TRUE(same_bits(by_levels.first, x));
+      EXPECT_EQ(by_levels.second, bad);
     }
+}
+
+// Lᵀ x = b with the levels of L, from the last to the first.
+TEST(Triangular, LevelsServeTheTranspose) {
+  const int64_t n = under_tsan ? 8 : 60;
+  for (const bool upper : {false, true}) {
+    std::mt19937 random(9);
+    const Square<double, int32_t> L({n, 10, 1, 2, false}, false, random);
+    const Csr<double, int32_t> A = L.csr();
+    std::vector<int32_t> indptr(n + 1), indices(A.nnz), perm(A.nnz);
+    kernels::transpose(static_cast<PatternView<int32_t>>(A), indptr.data(), indices.data(), perm.data());
+    const Csr<double, int32_t> At{{n, n, A.nnz, indptr.data(), indices.data()}, A.values, 1, perm.data()};
+    const auto b = dense_rows<double>(n, 2, 2, random);
+    std::vector<double> wanted(n * 2);
+    kernels::plain::solve_triangular(At, {!upper, false}, b.data(), 2, 2, wanted.data());
+    schedule(7);
+    const auto [x, bad] = solved_by_levels<double, int32_t>(At, {!upper, false}, A, true, b, 2, 2);
+    EXPECT_EQ(bad, n);
+    for (size_t k = 0; k < x.size(); ++k) ASSERT_NEAR(x[k], wanted[k], 1e-12);
+  }
 }
 
 TEST(Triangular, TheSameBitsForEverySchedule) {
@@ -114,6 +170,7 @@ TEST(Triangular, NamesTheFirstRowWithoutAPivot) {
         if (L.indices[p] == row) L.values[p] = 0;
     const auto b = dense_rows<double>(n, width, width, random);
     EXPECT_EQ(solved(L.csr(), {}, b, width, width).second, first);
+    EXPECT_EQ((solved_by_levels<double, int32_t>(L.csr(), {}, L.csr(), false, b, width, width).second), first);
     EXPECT_EQ(solved(L.csr(), {true, false}, b, width, width).second, first);
     EXPECT_EQ(solved(L.csr(), {false, true}, b, width, width).second, n);  // not read
   }

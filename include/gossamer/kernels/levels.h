@@ -16,6 +16,10 @@ struct Levels {
   const I* level_ptr = nullptr;
   const I* order = nullptr;
   bool backward = false;
+
+  int64_t count(int64_t n) const {
+    return std::lower_bound(level_ptr, level_ptr + n + 1, static_cast<I>(n)) - level_ptr;
+  }
 };
 
 namespace kernels {

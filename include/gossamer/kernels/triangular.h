@@ -221,6 +221,13 @@ struct SolveProgress {
 template <class T, class I>
 [[gnu::weak]] void solve_triangular(Cuda, const Csr<T, I>& L, Triangle triangle, const T* b, int64_t ldb, int64_t width,
                                     T* x, const SolveProgress& progress);
+
+// One launch a level, without waiting inside: order is the device's, level_ptr the host's. Worth it for levels of so
+// many rows on average; launches come one after the other, and smaller levels would leave the device idle between them.
+inline constexpr int64_t rows_worth_a_launch = 256;
+template <class T, class I>
+[[gnu::weak]] void solve_triangular(Cuda, const Csr<T, I>& L, Triangle triangle, const Levels<I>& levels, const T* b,
+                                    int64_t ldb, int64_t width, T* x, unsigned long long* bad);
 template <class T, class I>
 [[gnu::weak]] void keep_triangle(Cuda, const PatternView<I>& L, Triangle triangle, int64_t heads, const T* in, T* out);
 
@@ -234,9 +241,7 @@ int64_t solve_triangular(const E& exec, const Csr<T, I>& L, Triangle triangle, c
   const int64_t units = L.heads * ((width + 7) / 8), work = (L.nnz + L.rows) * L.heads * width;
   const int64_t threads = std::clamp<int64_t>(work / worth_a_thread, 1, exec.threads());
   int64_t count = L.rows;  // of levels; L.rows: no better than one row after the other
-  if (levels.order && units < threads)
-    count =
-        std::lower_bound(levels.level_ptr, levels.level_ptr + L.rows + 1, static_cast<I>(L.rows)) - levels.level_ptr;
+  if (levels.order && units < threads) count = levels.count(L.rows);
   const auto run = [&]<bool upper> {
     if (units < threads && work / count >= 2 * worth_a_thread)
       return solve.template by_level<upper>(exec, levels, count, worth_a_thread);

@@ -118,12 +118,22 @@ std::tuple<Tensor, Tensor, Tensor> Pattern::transpose() const {
   return {state_->indptr_t, state_->indices_t, state_->perm_t};
 }
 
+static const char* levels_key(bool upper) {
+  return upper ? "upper levels" : "lower levels";
+}
+
+// The host launches the levels one after the other, so level_ptr is its own.
 std::vector<Tensor> Pattern::levels(bool upper) const {
   check_simple("solve_triangular");
-  return keep<std::vector<Tensor>>(upper ? "upper levels" : "lower levels", [&] {
+  return keep<std::vector<Tensor>>(levels_key(upper), [&] {
     const auto [level_ptr, order] = ops::levels(indptr(), indices(), sym_shape(), upper);
-    return std::vector<Tensor>{level_ptr, order};
+    return std::vector<Tensor>{level_ptr.is_cuda() ? level_ptr.cpu() : level_ptr, order};
   });
+}
+
+std::vector<Tensor> Pattern::levels_at_hand(bool upper) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->kept.contains({levels_key(upper), nullptr}) ? levels(upper) : std::vector<Tensor>();
 }
 
 Tensor Pattern::analysis() const {

@@ -67,10 +67,12 @@ void check(const PatternTensors& A, const Tensor& values, const Tensor& b, Tenso
                     ": values ", shape_text(values), " need b of shape (n, H) or (n, H, k), not ", shape_text(b));
   TORCH_CHECK_VALUE(levels.empty() || levels.size() == 2, op_name, ": levels are {level_ptr, order} or none, not ",
                     levels.size(), " tensors");
-  for (size_t k = 0; k < levels.size(); ++k)
-    TORCH_CHECK_VALUE(levels[k].scalar_type() == A.indptr.scalar_type() && levels[k].device() == A.indptr.device() &&
+  for (size_t k = 0; k < levels.size(); ++k) {
+    const at::Device device = k == 0 && A.indptr.is_cuda() ? at::kCPU : A.indptr.device();  // see Pattern::levels
+    TORCH_CHECK_VALUE(levels[k].scalar_type() == A.indptr.scalar_type() && levels[k].device() == device &&
                           levels[k].dim() == 1 && levels[k].sym_size(0) == A.rows + (k == 0 ? 1 : 0),
                       op_name, ": the levels are of another matrix");
+  }
 }
 
 [[noreturn]] void throw_no_pivot(const PatternTensors& A, int64_t row) {
@@ -81,15 +83,19 @@ void check(const PatternTensors& A, const Tensor& values, const Tensor& b, Tenso
 
 // The first row without a pivot, -1 if there is none. Reading it is the one wait for the device that a solve takes.
 template <class T, class I>
-int64_t solve_on_device(Cuda exec, const Csr<T, I>& L, Triangle triangle, const Tensor& b, int64_t width,
-                        const Tensor& x) {
-  const int64_t tiles = (L.heads * width + 31) / 32;
-  const Tensor ready = at::zeros({L.rows * tiles}, b.options().dtype(at::kInt));
+int64_t solve_on_device(Cuda exec, const Csr<T, I>& L, Triangle triangle, const Levels<I>& levels, const Tensor& b,
+                        int64_t width, const Tensor& x) {
   const Tensor numbers = at::zeros({2}, b.options().dtype(at::kLong));
   numbers.select(0, 1).fill_(L.rows);
   auto* counters = reinterpret_cast<unsigned long long*>(mutable_ptr<int64_t>(numbers));
-  kernels::solve_triangular(exec, L, triangle, ptr<T>(b), b.stride(0), width, mutable_ptr<T>(x),
-                            {counters, mutable_ptr<int>(ready), counters + 1});
+  if (levels.order && levels.count(L.rows) * kernels::rows_worth_a_launch <= L.rows) {
+    kernels::solve_triangular(exec, L, triangle, levels, ptr<T>(b), b.stride(0), width, mutable_ptr<T>(x),
+                              counters + 1);
+  } else {
+    const Tensor ready = at::zeros({L.rows * ((L.heads * width + 31) / 32)}, b.options().dtype(at::kInt));
+    kernels::solve_triangular(exec, L, triangle, ptr<T>(b), b.stride(0), width, mutable_ptr<T>(x),
+                              {counters, mutable_ptr<int>(ready), counters + 1});
+  }
   if (triangle.unit_diagonal) return -1;  // nothing is divided by
   const int64_t bad = numbers[1].template item<int64_t>();
   return bad == L.rows ? -1 : bad;
@@ -110,15 +116,15 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& b, SymInt
   const int64_t H = heads ? values.size(1) : 1, width = b.dim() == heads + 2 ? b.size(-1) : 1;
   int64_t bad = -1;
   launch(op_name, from, A.indptr, [&]<class T, class I>(auto exec) {
+    Levels<I> known;
+    if (!levels.empty()) known = {ptr<I>(levels[0]), ptr<I>(levels[1]), t};
     if constexpr (sizeof(T) < 4) {
       return;
     } else if constexpr (Host<decltype(exec)>) {
-      Levels<I> known;
-      if (!levels.empty()) known = {ptr<I>(levels[0]), ptr<I>(levels[1]), t};
       bad = kernels::solve_triangular(exec, A.view<T, I>(v, H), {upper != t, unit_diagonal}, known, ptr<T>(from),
                                       from.stride(0), width, mutable_ptr<T>(to));
     } else {
-      bad = solve_on_device(exec, A.view<T, I>(v, H), {upper != t, unit_diagonal}, from, width, to);
+      bad = solve_on_device(exec, A.view<T, I>(v, H), {upper != t, unit_diagonal}, known, from, width, to);
     }
   });
   if (bad >= 0) throw_no_pivot(A, bad);
@@ -192,7 +198,8 @@ Tensor linalg::solve_triangular(const SparseMatrix& L, const Tensor& b, bool upp
   const Pattern& P = L.pattern();
   check_square(op_name, P.sym_shape());  // before the levels, whose error would name another op
   P.check_simple(op_name);
-  const auto levels = L.values().is_cuda() ? std::vector<Tensor>() : P.levels(upper);  // a device wants none
+  // A device needs none, and finding them would take its integers to the host: it uses those that were asked for.
+  const auto levels = L.values().is_cuda() ? P.levels_at_hand(upper) : P.levels(upper);
   return ops::solve_triangular(P.tensors_for({b, L.values()}, transpose), L.values(), b, P.sym_shape(), levels, upper,
                                unit_diagonal, transpose);
 }
