@@ -136,9 +136,10 @@ __device__ inline void attend_tiles(const In& in, const T* X, const Score& score
   }
 }
 
-// The second pass: Z and lse of long rows. A warp owns 32 columns of one head; a lane adds the pieces of its column.
+// The second pass: Z and lse of long rows. A warp owns 32 columns of one head; a lane adds the pieces of its column,
+// with several exponentials under way, which want registers; there are few such warps.
 template <class T, class I>
-__global__ void __launch_bounds__(block_threads, attention_blocks<T>)
+__global__ void __launch_bounds__(block_threads)
     attend_pieces(PatternView<I> A, int64_t heads, int64_t width, const Sum<T>* __restrict__ partial, T* __restrict__ Z,
                   Sum<T>* __restrict__ lse) {
   using S = Sum<T>;
