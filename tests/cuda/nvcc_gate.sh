@@ -28,6 +28,29 @@ for source in "$root"/src/cuda/*.cu; do
     exit 1
   fi
 done
+# The most registers of each kernel, over its types and layouts, on each architecture.
+cat "$out"/*.log | awk '
+  /Compiling entry function/ {
+    match($0, /(kernels|device)[0-9]+[a-z0-9_]*[a-z]I/)  # the name as the mangled one spells it, before its types
+    name = substr($0, RSTART, RLENGTH - 1)
+    sub(/^(kernels|device)[0-9]+/, "", name)
+    match($0, /sm_[0-9]+/)
+    arch = substr($0, RSTART, RLENGTH)
+    archs[arch] = 1
+  }
+  /Used [0-9]+ registers/ {
+    match($0, /Used [0-9]+/)
+    used = substr($0, RSTART + 5, RLENGTH - 5) + 0
+    if (used > most[name " " arch]) most[name " " arch] = used
+    names[name] = 1
+  }
+  END {
+    for (name in names) {
+      line = sprintf("%-24s", name)
+      for (arch in archs) line = line sprintf(" %s: %3d", arch, most[name " " arch])
+      print line
+    }
+  }' | sort
 kernels=$(cat "$out"/*.log | grep -c 'Compiling entry function' || true)
 most=$(cat "$out"/*.log | sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' | sort -n | tail -1)
 echo "nvcc: $kernels kernels compiled, no warning, no spill, at most ${most:-0} registers"

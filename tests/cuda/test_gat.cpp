@@ -188,6 +188,19 @@ TEST(Attention, AnyGridCoversTheGraph) {
   }
 }
 
+// Rows around the edges of a warp and of a piece, under many schedules.
+TEST(Attention, RowsAroundTheEdges) {
+  std::vector<std::vector<int>> rows;
+  for (const int length : {0, 1, 31, 32, 33, 0, 1024, 1025}) {
+    if (under_tsan && length > 33) continue;
+    rows.emplace_back(length);
+    for (int k = 0; k < length; ++k) rows.back()[k] = k * 7 % 50;
+  }
+  for (uint64_t seed = 1; seed <= (under_tsan ? 2 : 20); ++seed)
+    for (const bool second : {false, true})
+      expect_plain<double>(Graph<int64_t>(50, rows), {1, seed % 2 ? 5 : 33, second, seed % 4 < 2});
+}
+
 // A target with half of all edges, and sources with more than their share: five of them, so that the transpose has long
 // rows as well. Both are cut into pieces.
 TEST(Attention, Hubs) {
