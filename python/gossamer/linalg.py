@@ -65,7 +65,8 @@ class Factor:
         self._asked = kind, engine
         factorize, analysis = torch.ops.gossamer.factorize.default, self._real.pattern.analysis()
         given = analysis, self._real.values, kind, engine
-        long = A.shape[0] >= _interrupt.LONG
+        # On a device the work stays in this thread, whose stream it belongs to.
+        long = A.shape[0] >= _interrupt.LONG and not A.values.is_cuda
         self._handle = _interrupt.interruptible(factorize, *given) if long else factorize(*given)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -74,7 +75,7 @@ class Factor:
 
     @property
     def engine(self) -> str:
-        """The library that made the factors: "eigen", "cholmod", "umfpack" or "pardiso"."""
+        """What made the factors: "eigen", "cholmod", "umfpack", "pardiso", or, on a CUDA device, "device"."""
         return torch.ops.gossamer.factor_engine.default(self._handle)
 
     def solve(self, b: Tensor, transpose: bool = False) -> Tensor:

@@ -12,6 +12,8 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include <gossamer/kernels/exec.h>
@@ -108,6 +110,7 @@ Filled<I> fill(const PatternView<I>& A) {
         for (int64_t q = F.diagonal[k] + 1; q < look_until[k]; ++q) visit(F.indices[q]);
     std::sort(row.begin(), row.end());
     const int64_t begin = F.indptr.back(), end = begin + static_cast<int64_t>(row.size());
+    if (end > std::numeric_limits<I>::max()) throw std::length_error("fill: more entries than the indices can count");
     F.indices.insert(F.indices.end(), row.begin(), row.end());
     F.indptr.push_back(static_cast<I>(end));
     F.diagonal.push_back(static_cast<I>(place_of(F.indices.data(), begin, end, static_cast<I>(i))));

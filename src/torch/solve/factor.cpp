@@ -125,6 +125,7 @@ ScaledFactor::ScaledFactor(const PatternAnalysis& pattern, std::vector<double> v
   if (kind != FactorKind::lu && symmetric) {
     Factored result = pattern.factorize(FactorKind::cholesky, engine, A, engine_);
     factor_ = std::move(result.factor);
+    is_cholesky_ = factor_ != nullptr;
     TORCH_CHECK_VALUE(factor_ || kind != FactorKind::cholesky,
                       "factorize: the matrix is not positive definite: the pivot of column ", result.column,
                       " is not positive");

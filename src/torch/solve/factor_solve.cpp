@@ -5,42 +5,16 @@
 
 #include "core/csr.h"
 #include "core/op.h"
+#include "solve/device/device_factor.h"
 #include "solve/factor.h"
-#include "solve/handles.h"
 #include "solve/linear_solve.h"
+#include "solve/refine.h"
 #include "solve/solve.h"
 
 namespace gossamer {
 namespace {
 
 constexpr const char* op_name = "factor_solve";
-
-// Solves A X = B in place of X, (columns, n) in float64, where A is (pattern, values). Up to three steps of iterative
-// refinement follow, until the backward error is below `tolerance`.
-void solve_refined(const ScaledFactor& factor, TensorList pattern, const Tensor& values, Tensor& X,
-                   SymIntArrayRef shape, bool t, double tolerance) {
-  const Tensor B = X.clone();
-  const int64_t columns = X.size(0);
-  const auto residual = [&] { return B.sub(ops::spmm(pattern, values, X.t(), shape, t).t()); };
-  const auto backward_error = [&](const Tensor& r) {
-    const Tensor size = X.abs().amax(1).mul(factor.norm(t)).add(B.abs().amax(1));
-    return r.abs().amax(1).div(size.clamp_min(std::numeric_limits<double>::min())).max().item<double>();
-  };
-  factor.solve(X.mutable_data_ptr<double>(), columns, t);
-  if (!B.isfinite().all().item<bool>())
-    return;  // What is not finite in b is not finite in x, and has no error to be judged by.
-  Tensor r = residual();
-  double error = backward_error(r);
-  for (int step = 0; step < 3 && error > tolerance; ++step) {
-    r = r.contiguous();
-    factor.solve(r.mutable_data_ptr<double>(), columns, t);
-    X.add_(r);
-    r = residual();
-    error = backward_error(r);
-  }
-  if (!(error < 1e-8))
-    throw_singular(op_name, "the values were changed after they were factored, or, the backward error being ", error);
-}
 
 void check(const PatternTensors& A, const Tensor& factor, const Tensor& values, const Tensor& b) {
   check_dense(op_name, "values", values, A, A.nnz(), "entries");
@@ -53,26 +27,68 @@ void check(const PatternTensors& A, const Tensor& factor, const Tensor& values, 
                     "solve: b must be ", heads ? "(n, H) or (n, H, k)" : "(n,) or (n, k)", ", not ", shape_text(b));
 }
 
+double tolerance_for(const Tensor& b) {
+  return b.scalar_type() == at::kDouble ? 4e-16 : 1e-12;
+}
+
+void check_rows(int64_t n, const FactoredMatrix& factor) {
+  TORCH_CHECK_VALUE(factor.n() == n, "solve: b has ", n, " rows but the factor has ", factor.n());
+}
+
+// x of one head, B and x being (columns, n) in float64.
+Tensor solve_on_host(const std::shared_ptr<const FactoredMatrix>& any_factor, TensorList pattern, const Tensor& values,
+                     const Tensor& B, SymIntArrayRef shape, bool t, double tolerance) {
+  const auto factor = std::dynamic_pointer_cast<const ScaledFactor>(any_factor);
+  TORCH_CHECK_VALUE(factor, op_name, ": the factor is on a device, and b is not");
+  check_rows(B.size(1), *factor);
+  const auto solve = [&](const Tensor& b) {
+    const Tensor x = b.clone(at::MemoryFormat::Contiguous);
+    factor->solve(x.mutable_data_ptr<double>(), x.size(0), t);
+    return x;
+  };
+  const auto product = [&](const Tensor& x) { return ops::spmm(pattern, values, x.t(), shape, t).t(); };
+  return solve_refined(op_name, solve, product, B, at::scalar_tensor(factor->norm(t), B.options()), 1, tolerance);
+}
+
 Tensor forward(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
                bool t) {
   check_square("solve", shape);
   const PatternTensors A = unpack(op_name, pattern, shape, t);
   check(A, factor, values, b);
   if (b.numel() == 0) return at::empty_symint(b.sym_sizes(), b.options());
-  const auto factors = objects_of<ScaledFactor>(factor);
+  const auto factors = objects_of<FactoredMatrix>(factor);
   const int64_t H = static_cast<int64_t>(factors.size()), n = b.size(0);
   const Tensor doubles = values.to(at::kDouble).reshape({-1, H});
-  const double tolerance = b.scalar_type() == at::kDouble ? 4e-16 : 1e-12;
-  Tensor X = b.to(at::kDouble)
-                 .reshape({n, H, -1})
-                 .permute({1, 2, 0})
-                 .clone(at::MemoryFormat::Contiguous);  // (H, k, n), a copy that is solved in place
-  for (int64_t h = 0; h < H; ++h) {
-    Tensor x = X[h];
-    TORCH_CHECK_VALUE(factors[h]->n() == n, "solve: b has ", n, " rows but the factor has ", factors[h]->n());
-    solve_refined(*factors[h], pattern, doubles.select(1, h), x, shape, t, tolerance);
+  const Tensor B = b.to(at::kDouble).reshape({n, H, -1}).permute({1, 2, 0}).contiguous();  // (H, k, n)
+  std::vector<Tensor> solutions;
+  for (int64_t h = 0; h < H; ++h)
+    solutions.push_back(solve_on_host(factors[h], pattern, doubles.select(1, h), B[h], shape, t, tolerance_for(b)));
+  return at::stack(solutions).permute({2, 0, 1}).reshape(b.sizes()).to(b.options()).contiguous();
+}
+
+// All heads at once, where they were factored together; or by the host, if that is where the factor is.
+Tensor forward_on_device(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
+                         SymIntArrayRef shape, bool t) {
+  const auto factors = objects_of<FactoredMatrix>(on_host(factor));
+  if (!are_on_device(factors)) {
+    const at::Device device = DeviceOf(op_name, /*mixed=*/true).all(pattern, values, b);
+    return on_device(forward(on_host(factor), on_host(pattern), on_host(values), on_host(b), shape, t), device);
   }
-  return X.permute({2, 0, 1}).reshape(b.sizes()).to(b.options()).contiguous();
+  check_square("solve", shape);
+  const PatternTensors A = unpack(op_name, pattern, shape, t);
+  check(A, factor, values, b);
+  if (b.numel() == 0) return at::empty_symint(b.sym_sizes(), b.options());
+  const int64_t H = static_cast<int64_t>(factors.size()), n = b.size(0);
+  check_rows(n, *factors[0]);
+  const Tensor doubles = values.to(at::kDouble).reshape({-1, H}), B = b.to(at::kDouble).reshape({n, H, -1});
+  const Tensor x = for_heads(factors, /*dim=*/1, [&](const DeviceFactor& some, int64_t first, int64_t count) {
+    const Tensor v = doubles.narrow(1, first, count);
+    return solve_refined(
+        op_name, [&](const Tensor& rhs) { return some.solve(rhs, t); },
+        [&](const Tensor& X) { return ops::spmm(pattern, v, X, shape, t); }, B.narrow(1, first, count),
+        some.norm(t).unsqueeze(1), /*dim=*/0, tolerance_for(b));
+  });
+  return x.reshape(b.sizes()).to(b.options()).contiguous();
 }
 
 LinearSolve solve_of(TensorList pattern, SymIntArrayRef shape, bool t) {
@@ -97,12 +113,11 @@ const Op<decltype(ops::factor_solve)> op{{
     .schema = "factor_solve(Tensor factor, Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, bool t=False) -> "
               "Tensor",
     .forward = forward,
+    .on_device = forward_on_device,
     .autograd = autograd,
     .batched = batched,
     .full_precision = true,
     .meta = false,
-    .where = Where::host,
-    .mixed = true,
 }};
 
 }  // namespace

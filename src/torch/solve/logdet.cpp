@@ -13,8 +13,8 @@
 #include "core/csr.h"
 #include "core/differentiable.h"
 #include "core/op.h"
+#include "solve/device/device_factor.h"
 #include "solve/factor.h"
-#include "solve/handles.h"
 #include "solve/solve.h"
 
 namespace gossamer {
@@ -32,23 +32,29 @@ void check(const char* op, const Tensor& factor, TensorList pattern, const Tenso
 }
 
 // One number a factor, on the device and in the precision of the matrix; `without_rows` for a matrix that has none,
-// whose determinant is 1.
+// whose determinant is 1. `number` is asked of a ScaledFactor, or of a DeviceFactor for all of its heads.
 template <class Number>
-Tensor number_of_each(const Tensor& factor, const Tensor& values, const Number& number, double without_rows) {
-  const auto factors = objects_of<ScaledFactor>(factor);
+Tensor number_of_each(const char* op, const Tensor& factor, const Tensor& values, const Number& number,
+                      double without_rows) {
+  const auto factors = objects_of<FactoredMatrix>(factor);
+  if (are_on_device(factors)) {
+    TORCH_CHECK_VALUE(!values.is_cpu(), op, ": the factor is on a device, and values are not");
+    const auto of_heads = [&](const DeviceFactor& some, int64_t, int64_t) { return number(some); };
+    return for_heads(factors, /*dim=*/0, of_heads).reshape(factor.sizes()).to(values.options());
+  }
   const Tensor all = at::empty(factor.sizes(), at::TensorOptions().dtype(at::kDouble));
   for (size_t h = 0; h < factors.size(); ++h)
-    mutable_ptr<double>(all)[h] = factors[h] ? number(*factors[h]) : without_rows;
+    mutable_ptr<double>(all)[h] = factors[h] ? number(dynamic_cast<const ScaledFactor&>(*factors[h])) : without_rows;
   return all.to(values.options());
 }
 
 Tensor logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
   check(logdet_name, factor, pattern, values, shape);
-  return number_of_each(factor, values, [](const ScaledFactor& f) { return f.log_abs_det(); }, 0);
+  return number_of_each(logdet_name, factor, values, [](const auto& f) { return f.log_abs_det(); }, 0);
 }
 
 Tensor sign(const Tensor& factor, const Tensor& values) {
-  return number_of_each(factor, values, [](const ScaledFactor& f) { return f.sign(); }, 1);
+  return number_of_each("factor_sign", factor, values, [](const auto& f) { return f.sign(); }, 1);
 }
 
 // Calls visit(E) for blocks E of columns of the identity, shaped as b of factor_solve. No n × n matrix is stored.

@@ -33,6 +33,13 @@ int64_t original(const Permutation& permutation, int64_t place) {
   return -1;
 }
 
+template <class Permutation>
+std::vector<int> ranks_of(const Permutation& permutation, int64_t n) {
+  std::vector<int> ranks(n);
+  for (int64_t k = 0; k < n; ++k) ranks[k] = permutation.size() ? permutation.indices()(k) : static_cast<int>(k);
+  return ranks;
+}
+
 // AMD of A + Aᵀ. Eigen's own gives the inverse of what its LU takes (its Cholesky turns it round).
 struct SymmetricOrdering {
   using PermutationType = Eigen::AMDOrdering<int>::PermutationType;
@@ -74,6 +81,7 @@ class Lu final : public EngineFactor, public Eigen::SparseLU<Matrix, Ordering> {
     return 0;
   }
   int sign() const override { return const_cast<Lu&>(*this).signDeterminant() < 0 ? -1 : 1; }  // not const in 3.4
+  PivotOrder order() const override { return {ranks_of(Base::m_perm_r, rows()), ranks_of(m_perm_c, rows())}; }
   // The message ends in the number of the column, counted from one in Eigen's order.
   int64_t breakdown() const {
     const std::string text = Base::lastErrorMessage();
@@ -101,6 +109,7 @@ class Ldlt final : public EngineFactor, public Lower {
   }
   double pivot(int64_t k) const override { return m_diag(m_P.size() ? m_P.indices()(k) : k); }
   int sign() const override { return 1; }
+  PivotOrder order() const override { return {ranks_of(m_P, rows()), ranks_of(m_P, rows())}; }
   double multiplications() const { return m_nonZerosPerCol.cast<double>().squaredNorm(); }
   int64_t breakdown() const {  // -1: all pivots are positive
     for (int64_t k = 0; k < m_diag.size(); ++k)
@@ -134,6 +143,7 @@ class LdltAnalysis final : public Analysis {
     return {std::move(factor), -1};
   }
   double multiplications() const override { return analysed_.multiplications(); }
+  PivotOrder order() const override { return analysed_.order(); }
 
  private:
   Ldlt analysed_;

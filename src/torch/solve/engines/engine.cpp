@@ -3,6 +3,7 @@
 #include "solve/engines/engine.h"
 
 #include <c10/util/Exception.h>
+#include <gossamer/kernels/exec.h>
 
 #include <algorithm>
 #include <array>
@@ -13,7 +14,16 @@ namespace {
 
 constexpr std::array all = {&eigen, &cholmod, &umfpack, &pardiso};
 
+constexpr const char* on_devices = "device";  // the name of our own kernels for CUDA
+
+// The name that is given, or what GOSSAMER_ENGINE says for "auto".
+std::string name_of(const std::string& wanted) {
+  const char* variable = std::getenv("GOSSAMER_ENGINE");
+  return wanted == "auto" && variable && *variable ? variable : wanted;
+}
+
 const Engine& engine_named(const std::string& name) {
+  TORCH_CHECK_VALUE(name != on_devices, "factorize: the engine \"device\" is for matrices on a CUDA device");
   std::string names;
   for (const Engine* engine : all) {
     const bool installed = !engine->version().empty();
@@ -21,17 +31,16 @@ const Engine& engine_named(const std::string& name) {
     TORCH_CHECK_VALUE(name != engine->name, "factorize: the engine \"", name, "\" is not installed");
     names += std::string(", \"") + engine->name + "\"";
   }
-  TORCH_CHECK_VALUE(false, "factorize: engine must be \"auto\"", names, ", not \"", name, "\"");
+  TORCH_CHECK_VALUE(false, "factorize: engine must be \"auto\"", names, ", \"", on_devices, "\", not \"", name, "\"");
 }
 
 }  // namespace
 
 int64_t EngineFactor::lost_pivot(int64_t n) const {
-  constexpr double lost = 1e-16;
   double most = 0;
   for (int64_t k = 0; k < n; ++k) most = std::max(most, pivot(k));
   for (int64_t k = 0; k < n; ++k)
-    if (!(pivot(k) > lost * most)) return k;
+    if (!(pivot(k) > rounding_of_pivots * most)) return k;
   return -1;
 }
 
@@ -42,8 +51,8 @@ int64_t EngineFactor::lost_pivot(int64_t n) const {
 std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wanted,
                                        const std::function<double()>& multiplications_a_row) {
   constexpr std::pair<const Engine*, double> fast[] = {{&pardiso, 1e4}, {&cholmod, 1e5}};
-  std::string name = wanted;
-  if (const char* variable = std::getenv("GOSSAMER_ENGINE"); name == "auto" && variable && *variable) name = variable;
+  std::string name = name_of(wanted);
+  if (wanted == "auto" && name == on_devices) name = "auto";  // what the variable says of devices is not for the host
   std::vector<const Engine*> engines;
   if (name != "auto") {
     const Engine& engine = engine_named(name);
@@ -55,6 +64,13 @@ std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wante
   }
   if (engines.empty() || engines.back() != &eigen) engines.push_back(&eigen);
   return engines;
+}
+
+bool is_for_devices(const std::string& wanted) {
+  const std::string name = name_of(wanted);
+  if (name == on_devices)
+    TORCH_CHECK_VALUE(&cuda_linked != nullptr, "factorize: this build of gossamer has no CUDA kernels");
+  return &cuda_linked != nullptr && (name == "auto" || name == on_devices);
 }
 
 std::string engine_names() {

@@ -18,6 +18,15 @@ struct SquareColumns {
   const double* values = nullptr;
 };
 
+// In which order an engine eliminates: row i comes as number rows[i], column j as number columns[j]. Then the pivots
+// are on the diagonal.
+struct PivotOrder {
+  std::vector<int> rows, columns;
+};
+
+// A pivot that is smaller than the largest one by this was lost in its rounding.
+inline constexpr double rounding_of_pivots = 1e-16;
+
 // What remains of a matrix after its numeric factorisation. Solving changes nothing: threads may share it.
 class EngineFactor {
  public:
@@ -30,6 +39,7 @@ class EngineFactor {
   // A column whose pivot was lost in the rounding of the largest one, which means that the matrix, scaled as it is, is
   // singular to working precision; or -1.
   virtual int64_t lost_pivot(int64_t n) const;
+  virtual PivotOrder order() const { return {}; }  // Eigen tells it, and it serves devices
 };
 
 // A factor; or none, and the column at which the matrix turned out singular (or not positive definite); or none and -1
@@ -45,6 +55,7 @@ class Analysis {
   virtual ~Analysis() = default;
   virtual Factored factorize(const SquareColumns& A) const = 0;
   virtual double multiplications() const { return 0; }  // of a factorisation, where that is known
+  virtual PivotOrder order() const { return {}; }       // of a Cholesky factorisation by Eigen
 };
 
 enum class FactorKind { automatic, lu, cholesky };
@@ -71,6 +82,10 @@ std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wante
                                        const std::function<double()>& multiplications_a_row);
 
 std::string engine_names();
+
+// Whether a matrix on a CUDA device is factored there. `wanted` is a name or "auto", as above: "device", or a library
+// of the host, to which the matrix is copied.
+bool is_for_devices(const std::string& wanted);
 
 // +1 or -1; `order` is a permutation of 0 … n - 1.
 int parity(std::vector<int> order);
