@@ -176,50 +176,6 @@ def test_mistakes_have_the_words_of_the_host(name: str, first: bool) -> None:
     assert str(there.value).split("\n")[0] == str(on_host.value).split("\n")[0]
 
 
-def test_heads_have_pivots_of_their_own_where_they_need_them() -> None:
-    """Four matrices on one pattern; the second and the fourth have zeros on the diagonal."""
-    n, H = 9, 4
-    many = torch.stack([general(n, seed) for seed in range(H)], 2).abs() + 0.1
-    many = many + 20 * torch.eye(n, dtype=f64)[:, :, None]
-    for h in (1, 3):
-        many[:, :, h].diagonal().zero_()
-    pattern = on_device(torch.ones(n, n, dtype=f64)).pattern
-    A = gs.SparseMatrix(pattern, many.reshape(n * n, H).to(CUDA)).requires_grad_()
-    b = torch.randn(n, H, 3, dtype=f64)
-    X = many.clone().requires_grad_()
-    wanted = torch.linalg.solve(X.movedim(2, 0), b.movedim(1, 0)).movedim(0, 1)
-    factor = gs.linalg.factorize(A)
-    x = factor.solve(b.to(CUDA))
-    torch.testing.assert_close(x.cpu(), wanted)
-    sign, logabsdet = torch.linalg.slogdet(X.movedim(2, 0))
-    torch.testing.assert_close(factor.slogdet().sign.cpu(), sign)
-    torch.testing.assert_close(factor.logdet().cpu(), logabsdet)
-    (x.sin().sum() + factor.logdet().sin().sum()).backward()
-    (wanted.sin().sum() + logabsdet.sin().sum()).backward()
-    torch.testing.assert_close(A.grad.values.cpu(), X.grad.reshape(n * n, H))
-
-
-def test_heads_of_a_handle_may_be_in_any_order() -> None:
-    n = 6
-    many = torch.stack([general(n, seed) + 20 * torch.eye(n, dtype=f64) for seed in range(3)], 2)
-    A = gs.SparseMatrix(on_device(torch.ones(n, n, dtype=f64)).pattern, many.reshape(n * n, 3).to(CUDA))
-    handle, order = gs.linalg.factorize(A)._handle, torch.tensor([2, 0, 1])
-    b = torch.randn(n, 3, dtype=f64)
-    x = torch.ops.gossamer.factor_solve(
-        handle[order], A.pattern.tensors(True), A.values[:, order.to(CUDA)], b.to(CUDA), A.shape
-    )
-    wanted = torch.linalg.solve(many[:, :, order].movedim(2, 0), b.T).T
-    torch.testing.assert_close(x.cpu(), wanted)
-
-
-def test_vmap_over_matrices() -> None:
-    A = on_device(general(8))
-    values = torch.stack([A.values, 2 * A.values, -A.values])
-    b = torch.randn(8, dtype=f64).to(CUDA)
-    solve = torch.func.vmap(lambda v: gs.linalg.factorize(A.with_values(v)).solve(b))
-    torch.testing.assert_close(solve(values), torch.stack([gs.linalg.solve(A.with_values(v), b) for v in values]))
-
-
 def test_complex() -> None:
     dense = torch.complex(general(9), general(9, seed=5))
     b = torch.randn(9, dtype=torch.complex128)
@@ -236,6 +192,8 @@ def test_an_engine_of_the_host_is_used_if_it_is_named(monkeypatch: pytest.Monkey
     assert factor.engine == "eigen"
     torch.testing.assert_close(factor.solve(b), gs.linalg.solve(A, b, engine="device"))
     assert factor.solve(b).device == CUDA
+    with pytest.raises(ValueError, match='the engine "device" is for matrices on a CUDA device'):
+        gs.linalg.factorize(A.to("cpu"), engine="device")
     monkeypatch.setenv("GOSSAMER_ENGINE", "eigen")
     assert gs.linalg.factorize(A).engine == "eigen"
     assert gs.linalg.factorize(A, engine="device").engine == "device"

@@ -135,11 +135,6 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         ValueError,
         'factorize: engine must be "auto", "eigen", "cholmod", "umfpack", "pardiso", "device", not "superlu"',
     ),
-    (
-        lambda: gs.linalg.factorize(lower(), engine="device"),
-        ValueError,
-        'factorize: the engine "device" is for matrices on a CUDA device',
-    ),
     (lambda: gs.linalg.factorize(ones(2, 2)), TypeError, "factorize: A must be a SparseMatrix, not Tensor"),
     (lambda: gs.linalg.solve(lower(), ones(2)), ValueError, "factor_solve: b has 2 rows but A has 3 rows"),
     (lambda: gs.linalg.solve(lower(), ones(3, 2, 2)), ValueError, "solve: b must be (n,) or (n, k), not (3, 2, 2)"),
