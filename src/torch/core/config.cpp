@@ -15,7 +15,7 @@ std::string show_config() {
   return std::string("gossamer: ") + GOSSAMER_VERSION + "\nvector code: " + name(simd_level()) +
          "\nthreads: " + threads + " (torch's pool; torch.set_num_threads)" + "\ntorch: " TORCH_VERSION +
          "\ncuda kernels: " + (&cuda_linked != nullptr ? "linked" : "not in this build") +
-         "\nsolver engines: " + engine_names();
+         "\nsolver engines: " + engine_names() + "\nsolver engines on a device: " + device_engine_names();
 }
 
 static const Composites composites = Composites().def("show_config() -> str", show_config);

@@ -61,18 +61,18 @@ Tensor factor_of(const Tensor& analysis, const Tensor& values, const Make& make)
   const int64_t heads = c10::multiply_integers(size);
   const Tensor doubles = values.to(at::kDouble).reshape({values.size(0), heads}).contiguous();
   Objects<FactoredMatrix> factors(heads);
-  if (pattern->n() > 0 && heads > 0) factors = make(*pattern, doubles);
+  if (pattern->n() > 0 && heads > 0) factors = make(pattern, doubles);
   return handle_of<FactoredMatrix>(std::move(factors), size);
 }
 
 Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind, c10::string_view engine) {
   const FactorKind wanted = kind_named(std::string(kind));
-  return factor_of(analysis, values, [&](const PatternAnalysis& pattern, const Tensor& doubles) {
+  return factor_of(analysis, values, [&](const std::shared_ptr<const PatternAnalysis>& pattern, const Tensor& doubles) {
     const int64_t heads = doubles.size(1);
     Objects<FactoredMatrix> factors;
     for (int64_t h = 0; h < heads; ++h)
       factors.push_back(std::make_shared<const ScaledFactor>(
-          pattern, pattern.by_columns(doubles.const_data_ptr<double>() + h, heads), wanted, std::string(engine)));
+          *pattern, pattern->by_columns(doubles.const_data_ptr<double>() + h, heads), wanted, std::string(engine)));
     return factors;
   });
 }
@@ -82,10 +82,10 @@ Tensor factorize_there(const Tensor& analysis, const Tensor& values, c10::string
   const FactorKind wanted = kind_named(std::string(kind));
   const Tensor handle = on_host(analysis);
   const DevicePattern* A = object_of<PatternAnalysis>(handle)->device();
-  if (!A || A->device() != values.device() || !is_for_devices(std::string(engine)))
-    return factorize(handle, values.cpu(), kind, engine);
-  return factor_of(handle, values, [&](const PatternAnalysis& pattern, const Tensor& doubles) {
-    return factorize_on_device(pattern, *A, doubles, wanted);
+  const std::string there = A && A->device() == values.device() ? device_engine(std::string(engine)) : "";
+  if (there.empty()) return factorize(handle, values.cpu(), kind, engine);
+  return factor_of(handle, values, [&](const std::shared_ptr<const PatternAnalysis>& pattern, const Tensor& doubles) {
+    return factorize_on_device(pattern, doubles, wanted, there);
   });
 }
 

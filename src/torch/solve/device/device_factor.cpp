@@ -18,7 +18,11 @@ class Eliminated final : public DeviceEngineFactor {
   const char* engine() const override { return "device"; }
   bool symmetric() const override { return elimination_->symmetric(); }
   Tensor solve(const Tensor& b, bool t) const override { return elimination_->solve(factors_, b, t); }
-  Tensor pivots() const override { return elimination_->pivots(factors_); }
+  Tensor good(const Tensor&) const override {
+    const Tensor D = pivots(), sizes = D.abs(), found = sizes.gt(sizes.amax(0).mul(rounding_of_pivots));
+    return (symmetric() ? found.logical_and(D.gt(0)) : found).all(0);
+  }
+  Tensor log_abs_det() const override { return pivots().abs().log().sum(0); }
   // Every negative pivot changes the sign, and so does each exchange of two rows or columns.
   Tensor sign() const override {
     const Tensor negative = pivots().lt(0).sum(0).remainder(2);
@@ -29,6 +33,8 @@ class Eliminated final : public DeviceEngineFactor {
   }
 
  private:
+  Tensor pivots() const { return elimination_->pivots(factors_); }
+
   std::shared_ptr<const Elimination> elimination_;
   Tensor factors_;
 };
@@ -49,7 +55,7 @@ DeviceFactor::DeviceFactor(const DevicePattern& A, const Tensor& values, bool sy
   norm_t_ = A.product(sizes, ones, true).amax(0);
   const Tensor scaled = scales_.scaled(A, values);
   engine_ = make(scaled);
-  error_ = trial(A, values, scaled);
+  error_ = engine_ ? trial(A, values, scaled) : at::full_like(norm_, std::numeric_limits<double>::infinity());
 }
 
 // The equations R A C x = b are solved for x_k = cos k, without refinement.
@@ -58,10 +64,8 @@ Tensor DeviceFactor::trial(const DevicePattern& A, const Tensor& values, const T
   const Tensor ones = at::ones({A.n, heads()}, values.options()), b = A.product(scaled, x, false);
   const Tensor norm = A.product(scaled.abs(), ones, false).amax(0).unsqueeze(1), y = engine_->solve(b, false);
   const Tensor error = backward_error(b.sub(A.product(scaled, y, false)), y, b, norm, 0).amax(1);
-  const Tensor pivots = engine_->pivots(), sizes = pivots.abs();
-  Tensor good = sizes.gt(sizes.amax(0).mul(rounding_of_pivots)).all(0);
-  if (engine_->symmetric())
-    good = good.logical_and(pivots.gt(0).all(0)).logical_and(values.eq(A.transposed(values)).all(0));
+  Tensor good = engine_->good(values);
+  if (engine_->symmetric()) good = good.logical_and(values.eq(A.transposed(values)).all(0));
   return at::where(good, error, std::numeric_limits<double>::infinity());
 }
 
@@ -71,7 +75,7 @@ Tensor DeviceFactor::solve(const Tensor& b, bool t) const {
 }
 
 Tensor DeviceFactor::log_abs_det() const {
-  return engine_->pivots().abs().div(scales_.rows).div(scales_.columns).log().sum(0);
+  return engine_->log_abs_det().sub(scales_.rows.log().sum(0)).sub(scales_.columns.log().sum(0));
 }
 
 DeviceFactor DeviceFactor::narrow(int64_t first, int64_t count) const {

@@ -11,14 +11,15 @@
 
 namespace gossamer {
 
-// What makes and holds the factors of R A C: an Elimination of ours, or a library. Changes nothing once it is made.
+// What made and holds the factors of R A C: an Elimination of ours, or a library.
 class DeviceEngineFactor {
  public:
   virtual ~DeviceEngineFactor() = default;
   virtual const char* engine() const = 0;
   virtual bool symmetric() const = 0;                       // made of a positive definite matrix
   virtual Tensor solve(const Tensor& b, bool t) const = 0;  // (n, H, k)
-  virtual Tensor pivots() const = 0;                        // (n, H); |their product| is |det|
+  virtual Tensor good(const Tensor& values) const = 0;      // (H): no pivot is lost, or of the wrong sign
+  virtual Tensor log_abs_det() const = 0;                   // (H)
   virtual Tensor sign() const = 0;                          // (H) of the determinant
   virtual std::shared_ptr<const DeviceEngineFactor> heads(int64_t first, int64_t count) const = 0;
 };
@@ -29,8 +30,8 @@ std::shared_ptr<const DeviceEngineFactor> eliminated(std::shared_ptr<const Elimi
 
 class DeviceFactor {
  public:
+  // From values (nnz, H), float64. `make` is given those of R A C and may have no factors for them.
   using Make = std::function<std::shared_ptr<const DeviceEngineFactor>(const Tensor& scaled)>;
-  // values (nnz, H), float64.
   DeviceFactor(const DevicePattern& A, const Tensor& values, bool symmetric, const Make& make);
 
   int64_t n() const { return scales_.rows.size(0); }
@@ -75,8 +76,8 @@ bool are_on_device(const Objects<FactoredMatrix>& factors);
 Tensor for_heads(const Objects<FactoredMatrix>& factors, int64_t dim,
                  const std::function<Tensor(const DeviceFactor& factor, int64_t first, int64_t count)>& f);
 
-// A factor a head of values (nnz, H), float64 on the device of A. `by_columns` is the same pattern on the host.
-Objects<FactoredMatrix> factorize_on_device(const PatternAnalysis& by_columns, const DevicePattern& A,
-                                            const Tensor& values, FactorKind kind);
+// A factor a head of values (nnz, H), float64, on the device of the pattern. engine: "device" or "cudss".
+Objects<FactoredMatrix> factorize_on_device(const std::shared_ptr<const PatternAnalysis>& pattern, const Tensor& values,
+                                            FactorKind kind, const std::string& engine);
 
 }  // namespace gossamer

@@ -32,6 +32,14 @@ class DevicePattern {
     return values.index_select(0, tensors[4]);
   }  // for symmetric patterns
 
+  // What the library of an engine keeps with the pattern, made when it is first asked for.
+  template <class T>
+  std::shared_ptr<T> kept_by_library() const {
+    const std::lock_guard lock(mutex_);
+    if (!of_library_) of_library_ = std::make_shared<T>();
+    return std::static_pointer_cast<T>(of_library_);
+  }
+
   // The elimination that served matrices of this kind last.
   std::shared_ptr<const Elimination> kept(FactorKind kind) const;
   void keep(FactorKind kind, std::shared_ptr<const Elimination> elimination) const;
@@ -39,6 +47,7 @@ class DevicePattern {
  private:
   mutable std::mutex mutex_;
   mutable std::map<FactorKind, std::shared_ptr<const Elimination>> kept_;
+  mutable std::shared_ptr<void> of_library_;
 };
 
 }  // namespace gossamer

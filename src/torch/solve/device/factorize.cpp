@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The choice of pivots for matrices on a device, and when to choose again. Pivots that are kept serve all matrices on
 // their pattern for which a trial solve has a small backward error. Where it has not, the values go to the host, which
-// pivots as it always does, and says what is wrong with a matrix that has no factors.
+// pivots as it always does, and says what is wrong with a matrix that has no factors. What cuDSS cannot do is left to
+// our own kernels.
 #include <ATen/ATen.h>
 
 #include <numeric>
 
 #include "core/host.h"
+#include "solve/device/cudss.h"
 #include "solve/device/device_factor.h"
 #include "solve/solve.h"
 
@@ -47,10 +49,8 @@ Tensor columns_of(const Tensor& values, const Heads& heads) {
   return at::stack(columns, 1);
 }
 
-}  // namespace
-
-Objects<FactoredMatrix> factorize_on_device(const PatternAnalysis& pattern, const DevicePattern& A,
-                                            const Tensor& values, FactorKind kind) {
+Objects<FactoredMatrix> by_elimination(const PatternAnalysis& pattern, const DevicePattern& A, const Tensor& values,
+                                       FactorKind kind) {
   Objects<FactoredMatrix> factors(values.size(1));
   Heads missing(values.size(1));
   std::iota(missing.begin(), missing.end(), 0);
@@ -75,6 +75,33 @@ Objects<FactoredMatrix> factorize_on_device(const PatternAnalysis& pattern, cons
     elimination = nullptr;
   }
   return factors;
+}
+
+// None where cuDSS has no factors, or they solve badly.
+Objects<FactoredMatrix> by_cudss(const std::shared_ptr<const PatternAnalysis>& pattern, const DevicePattern& A,
+                                 const Tensor& values, FactorKind kind) {
+  for (const bool symmetric : {true, false}) {
+    if (symmetric ? kind == FactorKind::lu || !pattern->symmetric() : kind == FactorKind::cholesky) continue;
+    const auto factor = std::make_shared<const DeviceFactor>(A, values, symmetric, [&](const Tensor& scaled) {
+      const auto ours = [=] { return by_elimination(*pattern, *pattern->device(), scaled, kind); };
+      return factored_by_cudss(A, scaled, symmetric, ours);
+    });
+    if (!(factor->error().max().item<double>() <= Elimination::small_error)) continue;
+    Objects<FactoredMatrix> heads;
+    for (int64_t h = 0; h < factor->heads(); ++h) heads.push_back(std::make_shared<const DeviceHead>(factor, h));
+    return heads;
+  }
+  return {};
+}
+
+}  // namespace
+
+Objects<FactoredMatrix> factorize_on_device(const std::shared_ptr<const PatternAnalysis>& pattern, const Tensor& values,
+                                            FactorKind kind, const std::string& engine) {
+  const DevicePattern& A = *pattern->device();
+  Objects<FactoredMatrix> factors;
+  if (engine == "cudss") factors = by_cudss(pattern, A, values, kind);
+  return factors.empty() ? by_elimination(*pattern, A, values, kind) : factors;
 }
 
 }  // namespace gossamer

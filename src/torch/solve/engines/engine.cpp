@@ -9,12 +9,18 @@
 #include <array>
 #include <cstdlib>
 
+#include "solve/device/cudss.h"
+
 namespace gossamer {
 namespace {
 
 constexpr std::array all = {&eigen, &cholmod, &umfpack, &pardiso};
 
-constexpr const char* on_devices = "device";  // the name of our own kernels for CUDA
+constexpr const char* ours_on_devices = "device";  // the name of our own kernels for CUDA
+
+bool is_for_devices(const std::string& name) {
+  return name == ours_on_devices || name == "cudss";
+}
 
 // The name that is given, or what GOSSAMER_ENGINE says for "auto".
 std::string name_of(const std::string& wanted) {
@@ -23,7 +29,7 @@ std::string name_of(const std::string& wanted) {
 }
 
 const Engine& engine_named(const std::string& name) {
-  TORCH_CHECK_VALUE(name != on_devices, "factorize: the engine \"device\" is for matrices on a CUDA device");
+  TORCH_CHECK_VALUE(!is_for_devices(name), "factorize: the engine \"", name, "\" is for matrices on a CUDA device");
   std::string names;
   for (const Engine* engine : all) {
     const bool installed = !engine->version().empty();
@@ -31,7 +37,7 @@ const Engine& engine_named(const std::string& name) {
     TORCH_CHECK_VALUE(name != engine->name, "factorize: the engine \"", name, "\" is not installed");
     names += std::string(", \"") + engine->name + "\"";
   }
-  TORCH_CHECK_VALUE(false, "factorize: engine must be \"auto\"", names, ", \"", on_devices, "\", not \"", name, "\"");
+  TORCH_CHECK_VALUE(false, "factorize: engine must be \"auto\"", names, ", \"device\", \"cudss\", not \"", name, "\"");
 }
 
 }  // namespace
@@ -52,7 +58,7 @@ std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wante
                                        const std::function<double()>& multiplications_a_row) {
   constexpr std::pair<const Engine*, double> fast[] = {{&pardiso, 1e4}, {&cholmod, 1e5}};
   std::string name = name_of(wanted);
-  if (wanted == "auto" && name == on_devices) name = "auto";  // what the variable says of devices is not for the host
+  if (wanted == "auto" && is_for_devices(name)) name = "auto";  // what the variable says of devices is not for the host
   std::vector<const Engine*> engines;
   if (name != "auto") {
     const Engine& engine = engine_named(name);
@@ -66,11 +72,19 @@ std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wante
   return engines;
 }
 
-bool is_for_devices(const std::string& wanted) {
+std::string device_engine(const std::string& wanted) {
   const std::string name = name_of(wanted);
-  if (name == on_devices)
-    TORCH_CHECK_VALUE(&cuda_linked != nullptr, "factorize: this build of gossamer has no CUDA kernels");
-  return &cuda_linked != nullptr && (name == "auto" || name == on_devices);
+  const bool is_ours = name == ours_on_devices, is_cudss = name == "cudss";
+  TORCH_CHECK_VALUE(!is_ours || &cuda_linked != nullptr, "factorize: this build of gossamer has no CUDA kernels");
+  TORCH_CHECK_VALUE(!is_cudss || !cudss_version().empty(), "factorize: the engine \"cudss\" is not installed");
+  if (is_ours || is_cudss) return name;
+  return name == "auto" && &cuda_linked != nullptr ? ours_on_devices : "";
+}
+
+std::string device_engine_names() {
+  const std::string version = cudss_version();
+  const std::string ours = &cuda_linked == nullptr ? "none: matrices are copied to the host" : "device (LU, Cholesky)";
+  return ours + (version.empty() ? "" : ", cudss " + version + " (LU, Cholesky; if it is named)");
 }
 
 std::string engine_names() {

@@ -83,9 +83,10 @@ std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wante
 
 std::string engine_names();
 
-// Whether a matrix on a CUDA device is factored there. `wanted` is a name or "auto", as above: "device", or a library
-// of the host, to which the matrix is copied.
-bool is_for_devices(const std::string& wanted);
+// By what a matrix on a CUDA device is factored there: "device", our own kernels, or "cudss", if `wanted`, a name or
+// "auto" as above, says so; empty if it names an engine of the host, to which the matrix is copied.
+std::string device_engine(const std::string& wanted);
+std::string device_engine_names();
 
 // +1 or -1; `order` is a permutation of 0 … n - 1.
 int parity(std::vector<int> order);
