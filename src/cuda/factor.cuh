@@ -29,15 +29,15 @@ __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
       const int64_t k = F.indices[p], pivot = diagonal[k];
       wait_for(progress.ready + k);
       for (int64_t e = (pivot + 1) * heads + device::lane(); e < F.indptr[k + 1] * heads; e += device::warp_lanes) {
-        const int64_t q = e / heads, h = e - q * heads;
-        values[place_of(F.indices, p, end, F.indices[q]) * heads + h] -= values[p * heads + h] * values[e];
+        const int64_t q = heads == 1 ? e : e / heads, h = e - q * heads;  // 64-bit division is slow
+        values[place_in_row(F, i, p, k, pivot, q) * heads + h] -= values[p * heads + h] * values[e];
       }
       __syncwarp();  // w_ik has been read, and the w_ij are there for the next k
       for (int64_t h = device::lane(); h < heads; h += device::warp_lanes)
         values[p * heads + h] /= values[pivot * heads + h];
     }
     for (int64_t e = (own + 1) * heads + device::lane(); e < end * heads; e += device::warp_lanes)
-      values[e] /= values[own * heads + e % heads];
+      values[e] /= values[own * heads + (heads == 1 ? 0 : e % heads)];
     row_done(progress, i);
   }
 }

@@ -34,6 +34,14 @@ GOSSAMER_HD inline int64_t place_of(const I* columns, int64_t first, int64_t las
   return first;
 }
 
+// The place in row i of entry q of row k, which comes after column k: row i, of which entry p is in column k, has all
+// of these. As many of them come before and after as in row k, which leaves few places or one.
+template <class I>
+GOSSAMER_HD inline int64_t place_in_row(const PatternView<I>& F, int64_t i, int64_t p, int64_t k, int64_t pivot,
+                                        int64_t q) {
+  return place_of(F.indices, p + (q - pivot), F.indptr[i + 1] - (F.indptr[k + 1] - q), F.indices[q]);
+}
+
 // The definitions as loops over rows. Tests compare the device's kernels with them.
 namespace plain {
 
@@ -47,7 +55,7 @@ void factor_lu(const PatternView<I>& F, const I* diagonal, int64_t heads, double
         const int64_t k = F.indices[p];
         double& w = values[p * heads + h];
         for (int64_t q = diagonal[k] + 1; q < F.indptr[k + 1]; ++q)
-          values[place_of(F.indices, p, end, F.indices[q]) * heads + h] -= w * values[q * heads + h];
+          values[place_in_row(F, i, p, k, diagonal[k], q) * heads + h] -= w * values[q * heads + h];
         w /= values[diagonal[k] * heads + h];
       }
       for (int64_t p = diagonal[i] + 1; p < end; ++p) values[p * heads + h] /= values[diagonal[i] * heads + h];
