@@ -31,7 +31,7 @@ struct Config {
   unsigned resident_blocks = 4;  // in flight at once; a GPU promises one
 };
 struct Stats {
-  uint64_t threads = 0, switches = 0, collectives = 0, barriers = 0, spins = 0;
+  uint64_t launches = 0, threads = 0, switches = 0, collectives = 0, shuffles = 0, barriers = 0, spins = 0;
 };
 inline constinit thread_local Config config;  // for the launches to come
 inline constinit thread_local Stats stats;    // since the test last cleared it

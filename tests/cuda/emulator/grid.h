@@ -44,6 +44,7 @@ struct Warp {
   unsigned pendings = 0;
   char phase[2];  // addresses that stand for "all lanes reached this __syncwarp", in turn
   unsigned synced = 0;
+  unsigned met = 0;  // collectives so far: between two of them the lanes run one after the other
 };
 
 struct Shared {

@@ -92,6 +92,7 @@ void run(dim3 grid_dim, dim3 block_dim, void (*body)(void*), void* closure) {
   grid.ready.resize(std::bit_ceil(at_once * threads));
   grid.random_state = config.seed;
   grid.scheduler_fiber = sanitizer::current_fiber();
+  ++stats.launches;
   running_grid = &grid;
   const std::string verdict = run_blocks(grid, static_cast<unsigned>(blocks), at_once);
   running_grid = nullptr;

@@ -44,7 +44,9 @@ static void complete_if_all_here(Warp& warp, unsigned which) {
     running_grid->make_ready(&lane);
   }
   if (met.op == Op::sync) ++warp.synced;
+  ++warp.met;
   ++stats.collectives;
+  stats.shuffles += met.op == Op::shuffle;
 }
 
 // The pending collective this lane joins, opened if it is the first to arrive.
