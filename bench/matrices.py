@@ -18,10 +18,14 @@ def tridiagonal(n: int) -> csr_array:
     return scipy.sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n), format="csr")
 
 
-def poisson2d(side: int) -> csr_array:
-    """The 5-point Laplacian on a square grid."""
-    line, eye = tridiagonal(side), scipy.sparse.eye_array(side, format="csr")
-    return csr_array(scipy.sparse.kron(line, eye, format="csr") + scipy.sparse.kron(eye, line, format="csr"))
+def poisson2d(side: int, lines: int | None = None) -> csr_array:
+    """The 5-point Laplacian on a square grid, or on some of its lines."""
+    (down, eye_down), (along, eye_along) = (
+        (tridiagonal(n), scipy.sparse.eye_array(n, format="csr")) for n in (lines or side, side)
+    )
+    return csr_array(
+        scipy.sparse.kron(down, eye_along, format="csr") + scipy.sparse.kron(eye_down, along, format="csr")
+    )
 
 
 def poisson3d(side: int) -> csr_array:
