@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench import cells, machine, matrices, plot, tables
+from bench.row import CPU
 from bench.rows import ROWS, products
 from bench.studies import scaling, table2
 
@@ -43,34 +44,51 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dtype", type=names, default=["float32"], help="float32,float64")
     cores = os.cpu_count() or 1
     parser.add_argument("--threads", type=numbers, default=[1, 2] if cores > 1 else [1], help="such as 1,2")
+    parser.add_argument("--device", type=names, default=devices(), help="cpu,cuda (cuda too, where there is one)")
     parser.add_argument("--seconds", type=float, help="budget of each contender in a cell")
     parser.add_argument("--malloc", choices=["keep", "default"], default="keep", help="keep freed memory, or not")
     parser.add_argument("--out", type=Path, default=Path("out"), help="where bench.json and bench.png go")
     for option, study in STUDIES.items():  # main hands over to them: here they are for the help
         parser.add_argument(option, action="store_true", help=f"{study.TITLE}; see {option} --help")
     options = parser.parse_args(arguments)
-    for given, known in ((options.rows, ROWS), (options.dtype, DTYPES)):
+    for given, known in ((options.rows, ROWS), (options.dtype, DTYPES), (options.device, ("cpu", "cuda"))):
         if unknown := [name for name in given if name not in known]:
             parser.error(f"no {', '.join(unknown)}: choose from {', '.join(known)}")
     for name in options.matrices:
         if name not in matrices.DEFAULT and not Path(name).is_file():
             parser.error(f"no matrix {name}: choose from {named} or give the path of a .mtx file")
+    if "cuda" in options.device and torch.cuda.device_count() == 0:
+        parser.error("no cuda: torch finds no device")
     return options
 
 
-def run(options: argparse.Namespace, console: Console) -> tuple[list[cells.Cell], dict[int, float]]:
+def devices() -> list[str]:
+    """What is timed unless told: the GPU, too, where there is one."""
+    return ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+
+
+def measure_bandwidth(options: argparse.Namespace, console: Console) -> dict[str, float]:
+    """By number of threads, and of the device."""
+    places = [(str(threads), threads, CPU) for threads in options.threads if "cpu" in options.device]
+    places += [("cuda", 0, torch.device("cuda"))] * ("cuda" in options.device)
+    bandwidth = {}
+    for name, threads, device in places:
+        rate = bandwidth[name] = machine.bandwidth(threads, options.quick, device)
+        place = f"{threads} thread{'s' * (threads > 1)}" if threads else name
+        console.print(f"memory bandwidth, {place}: {rate / 1e9:.1f} GB/s", highlight=False)
+    return bandwidth
+
+
+def run(options: argparse.Namespace, console: Console) -> tuple[list[cells.Cell], dict[str, float]]:
     """Bandwidth, then every cell."""
-    bandwidth = {threads: machine.bandwidth(threads, options.quick) for threads in options.threads}
-    for threads, rate in bandwidth.items():
-        console.print(
-            f"memory bandwidth, {threads} thread{'s' * (threads > 1)}: {rate / 1e9:.1f} GB/s", highlight=False
-        )
+    bandwidth = measure_bandwidth(options, console)
     wanted = cells.Options(
         rows=options.rows,
         matrices=options.matrices,
         columns=options.columns,
         dtypes=[DTYPES[name] for name in options.dtype],
         threads=options.threads,
+        devices=[torch.device(name) for name in options.device],
         quick=options.quick,
         budget=options.seconds or (0.02 if options.quick else 0.5),
     )

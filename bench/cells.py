@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the rows: a cell is one op, forward or with backward, on one matrix, width, dtype and number of threads."""
+"""Runs the rows: a cell is one op, forward or with backward, on one matrix, width, dtype, and device or number of
+threads."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from typing import Any
 import torch
 
 from bench import matrices
-from bench.race import Runs, check, race
-from bench.row import OURS, Bench
+from bench.race import Runs, check, clock_of, race
+from bench.row import OURS, Bench, able
 
 MODES = ("forward", "forward+backward")
 TOLERANCE = {"float32": 1e-4, "float64": 1e-10}
@@ -30,6 +31,7 @@ class Options:
     columns: Sequence[int] | None  # None: as the row says
     dtypes: Sequence[torch.dtype]
     threads: Sequence[int]
+    devices: Sequence[torch.device]
     quick: bool
     budget: float  # seconds for each contender of a cell
 
@@ -45,12 +47,19 @@ class Cell:
     nnz: int
     columns: int
     dtype: str
+    device: str
     threads: int
+    """Of the host; 0 on a device, where they do not count."""
     bytes_moved: int
     seconds: dict[str, list[float]]
     """Of every call, by contender."""
     skipped: dict[str, str]
     """Reasons, by contender."""
+
+    @property
+    def where(self) -> str:
+        """The device, or the number of threads: what a bandwidth belongs to."""
+        return str(self.threads) if self.device == "cpu" else self.device
 
     def best(self, name: str = OURS) -> float:
         return min(self.seconds[name])
@@ -89,7 +98,7 @@ def run(benches: Mapping[str, Bench], options: Options, progress: Callable[[str]
             bench = benches[row]
             own_widths = options.columns is None or bench.matrices or bench.columns == (0,)
             widths = bench.columns if own_widths else options.columns
-            for dtype, columns in product(options.dtypes, widths):
+            for device, dtype, columns in product(options.devices, options.dtypes, widths):
                 name = str(dtype).removeprefix("torch.")
                 about = {
                     "row": row,
@@ -98,12 +107,13 @@ def run(benches: Mapping[str, Bench], options: Options, progress: Callable[[str]
                     "nnz": A.nnz,
                     "columns": columns,
                     "dtype": name,
+                    "device": device.type,
                 }
-                inputs = bench.setup(A, dtype, columns)
+                inputs = bench.setup(A, dtype, columns, device)
                 contenders = bench.forward, bench.backward
                 for mode, ways, moved in zip(MODES, contenders, bench.bytes_moved(inputs), strict=True):
                     if ways:
-                        runs = {name: partial(way, inputs) for name, way in ways.items()}
+                        runs = {name: partial(way, inputs) for name, way in able(ways, device).items()}
                         about |= {"mode": mode, "bytes_moved": moved}
                         yield from run_mode(about, runs, bench.loose, options, progress)
 
@@ -112,14 +122,17 @@ def run_mode(
     about: dict[str, Any], runs: Runs, loose: float, options: Options, progress: Callable[[str], None]
 ) -> list[Cell]:
     """One mode at every number of threads, once the contenders agree."""
-    title = "{row} {mode}, {matrix} x {columns}, {dtype}".format_map(about)
+    device = torch.device(about["device"])
+    title = "{row} {mode}, {matrix} x {columns}, {dtype}, {device}".format_map(about)
     cells = []
     with torch.set_grad_enabled(about["mode"] != "forward"):
         progress(title)
-        skipped = check(title, runs, loose * TOLERANCE[about["dtype"]])
-        able = {name: run for name, run in runs.items() if name not in skipped}
-        for threads in options.threads:
-            progress(f"{title}, {threads} thread" + "s" * (threads > 1))
-            torch.set_num_threads(threads)
-            cells.append(Cell(**about, threads=threads, seconds=race(able, options.budget), skipped=skipped))
+        skipped = check(title, runs, loose * TOLERANCE[about["dtype"]], forgiving=device.type != "cpu")
+        ready = {name: run for name, run in runs.items() if name not in skipped}
+        for threads in options.threads if device.type == "cpu" else (0,):
+            progress(f"{title}, {threads} thread" + "s" * (threads > 1) if threads else title)
+            if threads:
+                torch.set_num_threads(threads)
+            seconds = race(ready, options.budget, clock=clock_of(device))
+            cells.append(Cell(**about, threads=threads, seconds=seconds, skipped=skipped))
     return cells

@@ -16,7 +16,8 @@ import scipy
 import torch
 
 import gossamer
-from bench.race import race
+from bench.race import clock_of, race
+from bench.row import CPU
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # malloc.h
 
@@ -63,6 +64,7 @@ def describe() -> dict[str, Any]:
             "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
             "system": platform.platform(),
             "load_at_start": os.getloadavg()[0],
+            "gpus": gpus(),
         },
         "versions": {
             "gossamer": gossamer.__version__,
@@ -72,6 +74,13 @@ def describe() -> dict[str, Any]:
             "python": platform.python_version(),
         },
     }
+
+
+def gpus() -> list[str]:
+    """The names of the devices that torch can use."""
+    return (
+        [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    )
 
 
 def processor() -> str:
@@ -99,11 +108,12 @@ def last_level_cache() -> int:
     return max((1024 * int(size.removesuffix("K")) for size in sizes if size.endswith("K")), default=2**25)
 
 
-def bandwidth(threads: int, quick: bool = False) -> float:
+def bandwidth(threads: int, quick: bool = False, device: torch.device = CPU) -> float:
     """Bytes a second from and to memory, the better of copy and triad on arrays far larger than the caches."""
-    torch.set_num_threads(threads)
+    if threads:
+        torch.set_num_threads(threads)
     size = 2**24 if quick else 2**25
-    a, b, c = (torch.ones(size) for _ in range(3))
+    a, b, c = (torch.ones(size, device=device) for _ in range(3))
     runs = {"copy": lambda: a.copy_(b), "triad": lambda: torch.add(b, c, alpha=3.0, out=a)}
-    samples = race(runs, 0.05 if quick else 0.5)
+    samples = race(runs, 0.05 if quick else 0.5, clock=clock_of(device))
     return max(2 * a.nbytes / min(samples["copy"]), 3 * a.nbytes / min(samples["triad"]))

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 import gossamer as gs
-from bench.row import Skip
+from bench.row import OURS, Skip
 
 Runs = Mapping[str, Callable[[], Any]]
 
@@ -27,20 +27,25 @@ def as_arrays(result: Any) -> list[NDArray[Any]]:
     """A contender's result as arrays to compare; a sparse one counts as its values in CSR order."""
     if isinstance(result, (tuple, list)):
         return [array for part in result for array in as_arrays(part)]
+    if type(result).__module__.partition(".")[0] in ("cupy", "cupyx"):
+        result = result.get()
     if isinstance(result, gs.SparseMatrix):
         result = result.values
     if scipy.sparse.issparse(result):
         return [scipy.sparse.csr_array(result).sorted_indices().data]
     if isinstance(result, torch.Tensor) and result.layout == torch.sparse_csr:
-        parts = (t.detach().numpy() for t in (result.values(), result.col_indices(), result.crow_indices()))
+        parts = (t.detach().cpu().numpy() for t in (result.values(), result.col_indices(), result.crow_indices()))
         return [scipy.sparse.csr_array(tuple(parts), shape=tuple(result.shape)).sorted_indices().data]
     if isinstance(result, torch.Tensor):
-        return [result.detach().numpy()]
+        return [result.detach().cpu().numpy()]
     return [np.asarray(result)]
 
 
-def check(title: str, runs: Runs, tolerance: float) -> dict[str, str]:
-    """Raise unless all contenders compute the same; returns those that cannot compute it, with their reasons."""
+def check(title: str, runs: Runs, tolerance: float, forgiving: bool = False) -> dict[str, str]:
+    """Raise unless all contenders compute the same; returns those that cannot compute it, with their reasons.
+
+    ``forgiving``: a peer that fails has no time, but does not stop the others. For devices that we have never seen.
+    """
     first: tuple[str, list[NDArray[Any]]] | None = None
     skipped = {}
     for name, run in runs.items():
@@ -48,6 +53,11 @@ def check(title: str, runs: Runs, tolerance: float) -> dict[str, str]:
             arrays = as_arrays(run())
         except Skip as reason:
             skipped[name] = str(reason)
+            continue
+        except Exception as failure:
+            if name == OURS or not forgiving:
+                raise
+            skipped[name] = f"fails: {type(failure).__name__}: {failure}".splitlines()[0]
             continue
         if first is None:
             first = name, arrays
@@ -76,6 +86,16 @@ def no_garbage_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def device_clock() -> float:
+    """The time when the device is done with all that was asked of it: what is launched is timed, not the launch."""
+    torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def clock_of(device: torch.device) -> Callable[[], float]:
+    return device_clock if device.type == "cuda" else time.perf_counter
 
 
 def timed(run: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:

@@ -11,6 +11,9 @@ import torch
 from scipy.sparse import csr_array
 
 OURS = "gossamer"
+CPU = torch.device("cpu")
+HOST_ONLY = frozenset({"scipy", "scipy splu", "mkl", "eigen", "cholmod", "pardiso", "umfpack"})
+DEVICE_ONLY = frozenset({"cupy"})  # torch.sparse is cuSPARSE there, and PyG is PyG
 
 Run = Callable[[Any], Any]
 """Inputs to result: an array, a torch tensor, a SparseMatrix, or a sequence of them."""
@@ -20,16 +23,22 @@ class Skip(Exception):
     """Raised by a contender that cannot do this cell; the text is the reason, and is printed."""
 
 
+def able(ways: Mapping[str, Run], device: torch.device) -> dict[str, Run]:
+    """The contenders that compute on this kind of device."""
+    unable = HOST_ONLY if device.type == "cuda" else DEVICE_ONLY
+    return {name: way for name, way in ways.items() if name not in unable}
+
+
 @dataclass(frozen=True)
 class Bench:
     """An op and its contenders, this library's (``OURS``) and the peers', by name.
 
-    ``setup(A, dtype, columns)`` makes the inputs that every other callable takes; one column means a vector. The
-    results of all contenders are compared before anything is timed, so they must mean the same: a sparse result
+    ``setup(A, dtype, columns, device)`` makes the inputs that every other callable takes; one column means a vector.
+    The results of all contenders are compared before anything is timed, so they must mean the same: a sparse result
     counts as its values in CSR order.
     """
 
-    setup: Callable[[csr_array, torch.dtype, int], Any]
+    setup: Callable[[csr_array, torch.dtype, int, torch.device], Any]
     forward: Mapping[str, Run]
     """Name to result. Timed without grad mode."""
     bytes_moved: Callable[[Any], tuple[int, int]]

@@ -15,8 +15,8 @@ from rich.table import Table
 from bench.cells import Cell
 
 HEADINGS = (
-    "matrix", "op", "cols", "dtype", "thr", "gossamer\nbest / median", "best peer", "its\nbest / median", "ratio",
-    "to torch\n.sparse", "GB/s", "of band-\nwidth",
+    "matrix", "op", "cols", "dtype", "thr or\ndevice", "gossamer\nbest / median", "best peer", "its\nbest / median",
+    "ratio", "to torch\n.sparse", "GB/s", "of band-\nwidth",
 )  # fmt: skip
 LEFT = ("matrix", "op", "dtype", "best peer")
 
@@ -36,7 +36,7 @@ def times(ratio: float | None) -> str:
     return "–" if ratio is None else f"[{'green' if ratio >= 1 else 'red'}]{three_digits(ratio)}[/]"
 
 
-def table(cells: Sequence[Cell], bandwidth: Mapping[int, float]) -> Table:
+def table(cells: Sequence[Cell], bandwidth: Mapping[str, float]) -> Table:
     """One line a cell; ratios are of best times, peer / ours."""
     result = Table(
         title="ratio = best time of the fastest peer / best time of gossamer",
@@ -52,14 +52,14 @@ def table(cells: Sequence[Cell], bandwidth: Mapping[int, float]) -> Table:
             cell.row + " +bwd" * (cell.mode != "forward"),
             str(cell.columns or "–"),
             cell.dtype,
-            str(cell.threads),
+            cell.where,
             duration(cell.best(), cell.median()),
             peer or "–",
             duration(cell.best(peer), cell.median(peer)) if peer else "–",
             times(cell.ratio()),
             times(cell.ratio("torch.sparse")),
             f"{cell.bytes_per_second / 1e9:.1f}" if cell.bytes_moved else "–",
-            f"{cell.bytes_per_second / bandwidth[cell.threads]:.0%}" if cell.bytes_moved else "–",
+            f"{cell.bytes_per_second / bandwidth[cell.where]:.0%}" if cell.bytes_moved else "–",
             end_section=following is not None and (cell.matrix, cell.row) != (following.matrix, following.row),
         )
     return result
@@ -76,13 +76,11 @@ def print_skipped(console: Console, cells: Sequence[Cell]) -> None:
         console.print(line, style="dim", highlight=False)
 
 
-def write_json(path: Path, cells: Sequence[Cell], bandwidth: Mapping[int, float], about: Mapping[str, Any]) -> None:
+def write_json(path: Path, cells: Sequence[Cell], bandwidth: Mapping[str, float], about: Mapping[str, Any]) -> None:
     """Everything: machine, versions, allocator, options, the seconds of every call."""
     document = {
         **about,
-        "bandwidth_gb_per_s": {str(threads): rate / 1e9 for threads, rate in bandwidth.items()},
-        "cells": [
-            {**cell.to_json(), "of_bandwidth": cell.bytes_per_second / bandwidth[cell.threads]} for cell in cells
-        ],
+        "bandwidth_gb_per_s": {where: rate / 1e9 for where, rate in bandwidth.items()},
+        "cells": [{**cell.to_json(), "of_bandwidth": cell.bytes_per_second / bandwidth[cell.where]} for cell in cells],
     }
     path.write_text(json.dumps(document, indent=1) + "\n")

@@ -23,9 +23,9 @@ from cases import Case, Make
 class OnMatrix(Make):
     """Makes a case's inputs on a named matrix, in place of the small random ones of the tests."""
 
-    def __init__(self, A: csr_array, dtype: torch.dtype) -> None:
-        super().__init__(dtype=dtype, shape=(*A.shape, 0.0))
-        self.given = gs.from_scipy(A).pattern
+    def __init__(self, A: csr_array, dtype: torch.dtype, device: torch.device) -> None:
+        super().__init__(dtype=dtype, device=device, shape=(*A.shape, 0.0))
+        self.given = gs.from_scipy(A).pattern.to(device)
 
     def pattern(self, rows: int, cols: int) -> gs.Pattern:
         return self.given if (rows, cols) == self.given.shape else self.given.T
@@ -46,8 +46,8 @@ class Inputs:
         return grad(Y, self.leaves, torch.ones_like(Y))
 
 
-def setup(case: Case, A: csr_array, dtype: torch.dtype) -> Inputs:
-    given = case.inputs(OnMatrix(A, dtype))
+def setup(case: Case, A: csr_array, dtype: torch.dtype, device: torch.device) -> Inputs:
+    given = case.inputs(OnMatrix(A, dtype, device))
     tensors = [x.values if isinstance(x, gs.SparseMatrix) else x for x in given if not isinstance(x, gs.Pattern)]
     return Inputs(case, given, [t.requires_grad_() for t in tensors])
 
@@ -55,7 +55,7 @@ def setup(case: Case, A: csr_array, dtype: torch.dtype) -> Inputs:
 def alone(case: Case) -> Bench:
     """A row without peers, at the widths its inputs have."""
     return Bench(
-        setup=lambda A, dtype, columns: setup(case, A, dtype),
+        setup=lambda A, dtype, columns, device: setup(case, A, dtype, device),
         forward={OURS: Inputs.forward},
         backward={OURS: Inputs.backward},
         bytes_moved=lambda inputs: (0, 0),

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd import grad
 
 import gossamer as gs
-from bench.row import OURS, Bench, Skip
+from bench.row import CPU, OURS, Bench, Skip
 
 FEATURES = 128
 SIZES: dict[str, dict[str, Any]] = {
@@ -37,22 +37,22 @@ def pyg() -> Any:
 class Layer:
     """One layer, ours and PyG's, on one graph."""
 
-    def __init__(self, A: csr_array, dtype: torch.dtype, name: str) -> None:
+    def __init__(self, A: csr_array, dtype: torch.dtype, name: str, device: torch.device = CPU) -> None:
         edges = A.tocoo()
-        self.edge_index = torch.stack([torch.from_numpy(axis).long() for axis in edges.coords[::-1]])
+        self.edge_index = torch.stack([torch.from_numpy(axis).long() for axis in edges.coords[::-1]]).to(device)
         make = torch.Generator().manual_seed(1)
-        self.x = torch.randn(A.shape[0], FEATURES, dtype=dtype, generator=make).requires_grad_()
+        self.x = torch.randn(A.shape[0], FEATURES, dtype=dtype, generator=make).to(device).requires_grad_()
         self.name, self.dtype = name, dtype
-        self.ours = getattr(gs.nn, name)(FEATURES, **SIZES[name]).to(dtype)
+        self.ours = getattr(gs.nn, name)(FEATURES, **SIZES[name]).to(device, dtype)
         with torch.no_grad():
             size = self.ours(self.x, self.edge_index).shape
-        self.G = torch.randn(size, dtype=dtype, generator=make)
+        self.G = torch.randn(size, dtype=dtype, generator=make).to(device)
 
     @lru_cache(maxsize=2)  # noqa: B019  (the layer lives as long as its cell)
     def theirs(self, compiled: bool) -> Any:
         if compiled and self.x.shape[0] < WORTH_COMPILING:
             raise Skip("a small graph is not worth compiling for")
-        layer = getattr(pyg(), self.name)(FEATURES, **SIZES[self.name]).to(self.dtype)
+        layer = getattr(pyg(), self.name)(FEATURES, **SIZES[self.name]).to(self.x.device, self.dtype)
         layer.load_state_dict(self.ours.state_dict())
         if not compiled:
             return layer
@@ -66,7 +66,7 @@ class Layer:
 
 def layer_bench(name: str) -> Bench:
     return Bench(
-        setup=lambda A, dtype, columns: Layer(A, dtype, name),
+        setup=lambda A, dtype, columns, device: Layer(A, dtype, name, device),
         forward={
             OURS: lambda i: i.ours(i.x, i.edge_index),
             "PyG": lambda i: i.theirs(False)(i.x, i.edge_index),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -12,28 +13,36 @@ from torch import Tensor
 from torch.autograd import grad
 
 import gossamer as gs
-from bench.row import OURS, Bench, Skip
+from bench.row import CPU, OURS, Bench, Skip
 from bench.rows import peers
 
 
-def dense(height: int, columns: int, dtype: torch.dtype, seed: int) -> Tensor:
+def dense(height: int, columns: int, dtype: torch.dtype, seed: int, device: torch.device = CPU) -> Tensor:
     """Random, reproducible; one column is a vector."""
     shape = (height,) if columns == 1 else (height, columns)
-    return torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(seed)).to(device)
 
 
 class Matrix:
-    """One sparse matrix in the form of every contender, on shared memory where they allow it."""
+    """One sparse matrix in the form of every contender, on shared memory where they allow it. What is for one of them
+    alone is made when it is first asked for, which is before anything is timed."""
 
-    def __init__(self, A: csr_array, dtype: torch.dtype) -> None:
-        self.A = gs.from_scipy(A).to(dtype).requires_grad_()
+    def __init__(self, A: csr_array, dtype: torch.dtype, device: torch.device = CPU) -> None:
+        self.A = gs.from_scipy(A).to(device, dtype).requires_grad_()
         self.values = self.A.values
-        self.scipy = self.A.to_scipy()
         self.rows, self.cols = self.A.pattern.row_indices, self.A.indices
         self.pattern: peers.Pattern = self.A.indptr, self.A.indices, self.A.shape
         indptr, indices, self.perm = self.A.pattern.transpose()
         self.transposed: peers.Pattern = indptr, indices, self.A.shape[::-1]
         self.torch_csr = peers.csr(self.pattern, self.values.detach()).requires_grad_()
+
+    @cached_property
+    def scipy(self) -> csr_array:
+        return self.A.to_scipy()
+
+    @cached_property
+    def cupy(self) -> Any:
+        return peers.cupy_csr(self.pattern, self.values)
 
     def bytes_of(self, with_values: bool) -> int:
         """Indices as stored (int32 where they fit), and the values."""
@@ -44,13 +53,22 @@ class Matrix:
 class Product(Matrix):
     """Inputs of spmm: A or Aᵀ times X, and the gradient G that the backward starts from."""
 
-    def __init__(self, A: csr_array, dtype: torch.dtype, columns: int, transpose: bool) -> None:
-        super().__init__(A, dtype)
+    def __init__(
+        self, A: csr_array, dtype: torch.dtype, columns: int, transpose: bool, device: torch.device = CPU
+    ) -> None:
+        super().__init__(A, dtype, device)
         rows, cols = A.shape[::-1] if transpose else A.shape
         self.transpose = transpose
-        self.X = dense(cols, columns, dtype, seed=1).requires_grad_()
-        self.X_numpy = self.X.detach().numpy()
-        self.G = dense(rows, columns, dtype, seed=2)
+        self.X = dense(cols, columns, dtype, 1, device).requires_grad_()
+        self.G = dense(rows, columns, dtype, 2, device)
+
+    @cached_property
+    def X_numpy(self) -> Any:
+        return self.X.detach().cpu().numpy()
+
+    @cached_property
+    def X_cupy(self) -> Any:
+        return peers.cupy()[0].from_dlpack(self.X.detach())
 
     def gathered(self) -> Tensor:
         to, of = (self.cols, self.rows) if self.transpose else (self.rows, self.cols)
@@ -69,10 +87,12 @@ class Product(Matrix):
 class Sampled(Matrix):
     """Inputs of sddmm: U Vᵀ on A's pattern, and the gradient G of its values."""
 
-    def __init__(self, A: csr_array, dtype: torch.dtype, columns: int) -> None:
-        super().__init__(A, dtype)
-        self.U, self.V = (dense(size, columns, dtype, seed).requires_grad_() for seed, size in enumerate(A.shape))
-        self.G = dense(A.nnz, 1, dtype, seed=2)
+    def __init__(self, A: csr_array, dtype: torch.dtype, columns: int, device: torch.device = CPU) -> None:
+        super().__init__(A, dtype, device)
+        self.U, self.V = (
+            dense(size, columns, dtype, seed, device).requires_grad_() for seed, size in enumerate(A.shape)
+        )
+        self.G = dense(A.nnz, 1, dtype, 2, device)
         self.G_csr = peers.csr(self.pattern, self.G)
         self.mask = self.torch_csr.detach()
 
@@ -90,11 +110,11 @@ class Sampled(Matrix):
 class Solved(Matrix):
     """Inputs of solve: A x = b, and the gradient G of x. A fresh pattern each time, so the analysis is timed, too."""
 
-    def __init__(self, A: csr_array, dtype: torch.dtype, columns: int) -> None:
-        super().__init__(A, dtype)
-        self.b = dense(A.shape[0], columns, dtype, seed=1).requires_grad_()
-        self.b_numpy = self.b.detach().numpy()
-        self.G = dense(A.shape[0], columns, dtype, seed=2)
+    def __init__(self, A: csr_array, dtype: torch.dtype, columns: int, device: torch.device = CPU) -> None:
+        super().__init__(A, dtype, device)
+        self.b = dense(A.shape[0], columns, dtype, 1, device).requires_grad_()
+        self.b_numpy = self.b.detach().cpu().numpy()
+        self.G = dense(A.shape[0], columns, dtype, 2, device)
         self.columns = self.scipy.tocsc()
 
     def solve(self, engine: str) -> Tensor:
@@ -122,21 +142,27 @@ def torch_transposed_backward(i: Product) -> Any:
 def product_bench(transpose: bool, columns: tuple[int, ...]) -> Bench:
     """Y = A X or Aᵀ X, dA and dX."""
     if transpose:
-        torch_backward, scipy_forward = torch_transposed_backward, lambda i: i.scipy.T @ i.X_numpy
-        torch_forward = {
+        torch_backward = torch_transposed_backward
+        peers_forward = {
+            "scipy": lambda i: i.scipy.T @ i.X_numpy,
             "torch.sparse": lambda i: i.torch_csr.t() @ i.X,
             "torch by hand": lambda i: i.by_hand(),
+            "cupy": lambda i: i.cupy.T @ i.X_cupy,
         }
     else:
-        torch_forward, scipy_forward = {"torch.sparse": lambda i: i.torch_csr @ i.X}, lambda i: i.scipy @ i.X_numpy
+        peers_forward = {
+            "scipy": lambda i: i.scipy @ i.X_numpy,
+            "torch.sparse": lambda i: i.torch_csr @ i.X,
+            "cupy": lambda i: i.cupy @ i.X_cupy,
+        }
 
         def torch_backward(i: Product) -> Any:  # a vector as a column: only torch.sparse.mm masks its gradient
             Y = torch.sparse.mm(i.torch_csr, peers.as_matrix(i.X))
             return grad(Y, (i.torch_csr, i.X), peers.as_matrix(i.G))
 
     return Bench(
-        setup=lambda A, dtype, columns: Product(A, dtype, columns, transpose),
-        forward={OURS: lambda i: gs.spmm(i.A, i.X, transpose), "scipy": scipy_forward, **torch_forward},
+        setup=lambda A, dtype, columns, device: Product(A, dtype, columns, transpose, device),
+        forward={OURS: lambda i: gs.spmm(i.A, i.X, transpose), **peers_forward},
         backward={
             OURS: lambda i: grad(gs.spmm(i.A, i.X, transpose), (i.values, i.X), i.G),
             "torch.sparse": torch_backward,
@@ -182,11 +208,12 @@ BENCHES = {
         matrices=("poisson300", "poisson3d"),
     ),
     "call overhead": Bench(
-        setup=lambda A, dtype, columns: Product(A, dtype, columns, transpose=False),
+        setup=lambda A, dtype, columns, device: Product(A, dtype, columns, False, device),
         forward={
             OURS: lambda i: i.A @ i.X,
             "scipy": lambda i: i.scipy @ i.X_numpy,
             "torch.sparse": lambda i: i.torch_csr @ i.X,
+            "cupy": lambda i: i.cupy @ i.X_cupy,
         },
         bytes_moved=Product.bytes_moved,
         columns=(1,),

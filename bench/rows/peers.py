@@ -29,6 +29,23 @@ def csr(pattern: Pattern, values: Tensor) -> Tensor:
     return torch.sparse_csr_tensor(indptr, indices, values, shape, check_invariants=False)
 
 
+def cupy() -> Any:
+    """CuPy, which computes on a GPU alone."""
+    try:
+        import cupy
+        import cupyx.scipy.sparse.linalg
+    except ImportError as missing:
+        raise Skip("cupy is not installed") from missing
+    return cupy, cupyx.scipy.sparse
+
+
+def cupy_csr(pattern: Pattern, values: Tensor) -> Any:
+    """A CuPy matrix on the arrays of torch."""
+    library, sparse = cupy()
+    indptr, indices, shape = pattern
+    return sparse.csr_matrix(tuple(library.from_dlpack(t.detach()) for t in (values, indices, indptr)), shape=shape)
+
+
 def as_matrix(X: Tensor) -> Tensor:
     return X[:, None] if X.dim() == 1 else X
 

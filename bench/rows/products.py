@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from torch import Tensor
 from torch.autograd import grad
 
 import gossamer as gs
-from bench.row import OURS, Bench, Skip
+from bench.row import CPU, OURS, Bench, Skip
 from bench.rows import peers
 
 MKL: list[Callable[[Any, Any], Any]] = []  # its product, once load_mkl has found it
@@ -64,15 +65,27 @@ class Pair:
     """A and B, which is Aᵀ if not given, made to be two different matrices; the gradient G of the result's values."""
 
     def __init__(
-        self, A: csr_array, dtype: torch.dtype, op: Callable[[Any, Any], Any], B: csr_array | None = None
+        self,
+        A: csr_array,
+        dtype: torch.dtype,
+        op: Callable[[Any, Any], Any],
+        B: csr_array | None = None,
+        device: torch.device = CPU,
     ) -> None:
-        self.A = gs.from_scipy(A).to(dtype).requires_grad_()
-        self.B = gs.from_scipy(csr_array(A.T) if B is None else B).to(dtype).requires_grad_()
-        self.scipy = self.A.to_scipy(), self.B.to_scipy()
+        self.A = gs.from_scipy(A).to(device, dtype).requires_grad_()
+        self.B = gs.from_scipy(csr_array(A.T) if B is None else B).to(device, dtype).requires_grad_()
         self.torch = [peers.csr((X.indptr, X.indices, X.shape), X.values.detach()) for X in (self.A, self.B)]
         with torch.no_grad():
             values = op(self.A, self.B).values
-        self.G = torch.randn(values.shape, dtype=dtype, generator=torch.Generator().manual_seed(2))
+        self.G = torch.randn(values.shape, dtype=dtype, generator=torch.Generator().manual_seed(2)).to(device)
+
+    @cached_property
+    def scipy(self) -> tuple[csr_array, csr_array]:
+        return self.A.to_scipy(), self.B.to_scipy()
+
+    @cached_property
+    def cupy(self) -> list[Any]:
+        return [peers.cupy_csr((X.indptr, X.indices, X.shape), X.values) for X in (self.A, self.B)]
 
     def gradients(self, C: gs.SparseMatrix) -> tuple[Tensor, ...]:
         return grad(C.values, (self.A.values, self.B.values), self.G)
@@ -103,8 +116,14 @@ def pair_bench(
         return result
 
     return Bench(
-        setup=lambda A, dtype, columns: Pair(A, dtype, op, other(A)),
-        forward={OURS: ours, "scipy": lambda i: op(*i.scipy), "torch.sparse": lambda i: op(*i.torch), **more},
+        setup=lambda A, dtype, columns, device: Pair(A, dtype, op, other(A), device),
+        forward={
+            OURS: ours,
+            "scipy": lambda i: op(*i.scipy),
+            "torch.sparse": lambda i: op(*i.torch),
+            "cupy": lambda i: op(*i.cupy),
+            **more,
+        },
         backward={OURS: lambda i: i.gradients(ours(i))},
         bytes_moved=lambda i: (0, 0),
         columns=(0,),
@@ -121,21 +140,30 @@ def dominant_triangle(A: csr_array) -> csr_array:
 class Triangle:
     """A lower triangular L, b, and the gradient G of L⁻¹ b."""
 
-    def __init__(self, L: csr_array, dtype: torch.dtype) -> None:
-        self.L = gs.from_scipy(L).to(dtype).requires_grad_()
-        self.scipy = self.L.to_scipy()
-        self.b = torch.randn(L.shape[0], dtype=dtype, generator=torch.Generator().manual_seed(1)).requires_grad_()
-        self.b_numpy, self.b_column = self.b.detach().numpy(), self.b.detach()[:, None]
-        self.G = torch.randn(L.shape[0], dtype=dtype, generator=torch.Generator().manual_seed(2))
+    def __init__(self, L: csr_array, dtype: torch.dtype, device: torch.device = CPU) -> None:
+        self.L = gs.from_scipy(L).to(device, dtype).requires_grad_()
+        b, G = (torch.randn(L.shape[0], dtype=dtype, generator=torch.Generator().manual_seed(k)) for k in (1, 2))
+        self.b, self.G, self.b_numpy = b.to(device).requires_grad_(), G.to(device), b.detach().numpy()
+        self.b_column = self.b.detach()[:, None]
         self.torch = peers.csr((self.L.indptr, self.L.indices, self.L.shape), self.L.values.detach())
+
+    @cached_property
+    def scipy(self) -> csr_array:
+        return self.L.to_scipy()
+
+    @cached_property
+    def cupy(self) -> tuple[Any, Any]:
+        b = peers.cupy()[0].from_dlpack(self.b.detach())
+        return peers.cupy_csr((self.L.indptr, self.L.indices, self.L.shape), self.L.values), b
 
 
 TRIANGULAR = Bench(
-    setup=lambda A, dtype, columns: Triangle(dominant_triangle(A), dtype),
+    setup=lambda A, dtype, columns, device: Triangle(dominant_triangle(A), dtype, device),
     forward={
         OURS: lambda i: gs.linalg.solve_triangular(i.L, i.b),
         "scipy": lambda i: scipy.sparse.linalg.spsolve_triangular(i.scipy, i.b_numpy, lower=True),
         "torch.sparse": lambda i: torch.triangular_solve(i.b_column, i.torch, upper=False).solution[:, 0],
+        "cupy": lambda i: peers.cupy()[1].linalg.spsolve_triangular(*i.cupy, lower=True),
     },
     backward={OURS: lambda i: grad(gs.linalg.solve_triangular(i.L, i.b), (i.L.values, i.b), i.G)},
     bytes_moved=lambda i: (0, 0),

@@ -4,21 +4,25 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
+import scipy.sparse.linalg
 import torch
 
 from bench import __main__ as command
 from bench import matrices
 from bench.cells import MODES
-from bench.race import check, race
-from bench.row import OURS, Skip
+from bench.race import check, clock_of, race
+from bench.row import DEVICE_ONLY, HOST_ONLY, OURS, Skip, able
 from bench.rows import ROWS
 from cases import CASES
 
@@ -76,7 +80,7 @@ def test_every_row_is_measured_everywhere(report: dict[str, Any], mtx: Path) -> 
 def test_every_contender_is_timed_or_says_why_not(report: dict[str, Any]) -> None:
     for cell in report["cells"]:
         bench = ROWS[cell["row"]]
-        ways = bench.forward if cell["mode"] == "forward" else bench.backward
+        ways = able(bench.forward if cell["mode"] == "forward" else bench.backward, torch.device(cell["device"]))
         assert cell["seconds"].keys() | cell["skipped"].keys() == ways.keys()
         assert OURS in cell["seconds"]
         for name, seconds in cell["seconds"].items():
@@ -156,3 +160,80 @@ def test_bad_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureF
     with pytest.raises(SystemExit):
         command.main(arguments)
     assert arguments[1].split(".")[0] in capsys.readouterr().err
+
+
+@pytest.fixture
+def device_of_the_tests() -> None:
+    if torch.cuda.device_count() == 0:
+        pytest.skip("no stand-in for cuda: GOSSAMER_STANDIN is off, or it is not built")
+
+
+GENERAL = [name for name, bench in ROWS.items() if not bench.matrices]
+ON_DEVICE = ",".join([*GENERAL, "GATConv", "call overhead"])
+
+
+@pytest.mark.usefixtures("device_of_the_tests")
+def test_every_general_row_runs_on_a_device(tmp_path: Path, mtx: Path) -> None:
+    report = run(tmp_path, "--device", "cuda", "--rows", ON_DEVICE, "--matrices", str(mtx), "--columns", "1,5")
+    assert report["bandwidth_gb_per_s"].keys() == {"cuda"}
+    assert {cell["row"] for cell in report["cells"]} == set(ON_DEVICE.split(","))
+    for cell in report["cells"]:
+        assert (cell["device"], cell["threads"]) == ("cuda", 0)
+        assert OURS in cell["seconds"]
+        assert not HOST_ONLY & (cell["seconds"].keys() | cell["skipped"].keys())
+    spmm = next(cell for cell in report["cells"] if (cell["row"], cell["mode"]) == ("spmm", "forward"))
+    assert "torch.sparse" in spmm["seconds"]
+
+
+@pytest.mark.usefixtures("device_of_the_tests")
+def test_cupy_is_a_peer_on_a_device_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SciPy in CuPy's place: the calls, and the form of what comes and goes, are CuPy's."""
+    for name, module in {
+        "cupy": SimpleNamespace(from_dlpack=lambda tensor: tensor.cpu().numpy()),
+        "cupyx": SimpleNamespace(scipy=scipy),
+        "cupyx.scipy": scipy,
+        "cupyx.scipy.sparse": scipy.sparse,
+        "cupyx.scipy.sparse.linalg": scipy.sparse.linalg,
+    }.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    rows = [name for name, bench in ROWS.items() if DEVICE_ONLY & bench.forward.keys()]
+    assert {"spmm", "spmm_transposed", "spgemm", "spadd", "solve_triangular"} <= set(rows)
+    for name in rows:  # on matrices smaller than the quick ones: the stand-in is slow
+        monkeypatch.setitem(ROWS, name, replace(ROWS[name], matrices=("tiny",) if name == "call overhead" else ()))
+    small = tmp_path / "small.mtx"
+    scipy.io.mmwrite(small, matrices.tridiagonal(20).tocoo())
+    report = run(tmp_path, "--device", "cpu,cuda", "--rows", ",".join(rows), "--matrices", str(small), "--columns", "3")
+    for cell in report["cells"]:
+        if cell["mode"] == "forward":
+            assert ("cupy" in cell["seconds"]) == (cell["device"] == "cuda"), cell["skipped"]
+
+
+def test_devices_are_those_that_torch_has(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.devices() == ["cpu"]  # a stand-in is not asked for unless it is named
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert command.devices() == ["cpu", "cuda"]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(SystemExit):
+        command.main(["--device", "cuda"])
+    assert "torch finds no device" in capsys.readouterr().err
+
+
+def test_a_peer_that_fails_on_a_device_stops_nobody() -> None:
+    def fail() -> None:
+        raise RuntimeError("not implemented for CUDA\nand a long trace")
+
+    runs = {OURS: lambda: torch.ones(3), "b": fail}
+    assert check("t", runs, 0.0, forgiving=True) == {"b": "fails: RuntimeError: not implemented for CUDA"}
+    with pytest.raises(RuntimeError, match="not implemented"):
+        check("t", runs, 0.0)
+    with pytest.raises(RuntimeError, match="not implemented"):
+        check("t", {OURS: fail}, 0.0, forgiving=True)
+
+
+def test_a_device_is_timed_until_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device=None: done.append("waited"))
+    race({"a": lambda: done.append("ran")}, budget=1e-9, least=1, clock=clock_of(torch.device("cuda")))
+    assert done[:3] == ["waited", "ran", "waited"]
+    assert clock_of(torch.device("cpu")) is time.perf_counter
