@@ -1,6 +1,6 @@
 # make demo   sets everything up, builds, writes out/index.html       make test   the same set-up, then all tests
 # make bench  the benchmark                                          make lint   formatting, types, layers
-# make docs   the documentation, into build/docs
+# make docs   the documentation, into build/docs                     make gpu-report   tests and times on a GPU
 # Everything lives in .venv and build/; a second run starts in seconds.
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -13,7 +13,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-.PHONY: demo test test-aarch64 bench docs lint format build all setup dev clean
+.PHONY: demo test test-aarch64 bench gpu-report docs lint format build all setup dev clean
 
 # Threads that wait sleep: with other processes on the cores, spinning ones cost the report two minutes of five.
 demo: build
@@ -39,6 +39,12 @@ test-aarch64: setup
 
 bench: build
 	$(BIN)/python -m bench $(ARGS)
+
+# On a machine with a GPU: builds with nvcc, tests and times there, writes out/gpu_report.md. See docs/gpu.md.
+gpu-report: setup
+	@test -f build/cuda/build.ninja || cmake --preset cuda
+	cmake --build --preset cuda -j$(JOBS) --target gossamer
+	$(BIN)/python scripts/gpu_report.py $(ARGS)
 
 # The site; the network is not used, warnings are errors.
 docs: build

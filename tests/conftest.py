@@ -21,11 +21,14 @@ sys.path.insert(0, str(ROOT))  # bench, cases, examples and report are packages 
 # Another folder than the release preset's is for a build on the side.
 BUILD = Path(os.environ.get("GOSSAMER_BUILD", ROOT / "build" / "release"))
 STANDIN = BUILD / "libgossamer_standin.so"
-DEVICES = ["cpu", "cuda"] if os.environ.get("GOSSAMER_STANDIN") != "off" else ["cpu"]
-if STANDIN.exists() and "cuda" in DEVICES:
+WITH_STANDIN = os.environ.get("GOSSAMER_STANDIN") != "off"
+if STANDIN.exists() and WITH_STANDIN:
     cuda_standin.load(str(STANDIN))
 
 import torch  # noqa: E402
+
+# Without the stand-in, "cuda" is the GPU, where there is one: scripts/gpu_report.py.
+DEVICES = ["cpu", "cuda"] if WITH_STANDIN or torch.cuda.is_available() else ["cpu"]
 
 DATA = Path(os.environ.get("GOSSAMER_DATA", ROOT.parent / "shared" / "data"))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fixture that runs a test of the table on the host, on the stand-in for cuda, and through the C++ front end."""
+"""The fixture that runs a test of the table on the host, on cuda or its stand-in, and through the C++ front end."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,11 @@ def cpp_front_end(build: Path) -> None:
     torch.ops.load_library(library)
 
 
-@pytest.fixture(params=["cpu", "cpp"] if os.environ.get("GOSSAMER_STANDIN") == "off" else ["cpu", "cuda", "cpp"])
+# "cuda" is the stand-in or, without it, a GPU, where there is one: as in ../conftest.py.
+NO_CUDA = os.environ.get("GOSSAMER_STANDIN") == "off" and not torch.cuda.is_available()
+
+
+@pytest.fixture(params=["cpu", "cpp"] if NO_CUDA else ["cpu", "cuda", "cpp"])
 def runner(request: pytest.FixtureRequest) -> Runner:
     if request.param == "cpu":
         return PYTHON
