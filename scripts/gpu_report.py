@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -108,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     good = about.returncode == 0
     stages = [("Tests", lambda: test(folder, options.standin, options.only))]
     if options.bench != "none":
-        stages.append(("Times", lambda: bench(folder, options.standin, options.bench.split())))
+        stages.append(("Times", lambda: bench(folder, options.standin, shlex.split(options.bench))))
     for title, stage in stages if good else ():
         print(f"{title} …", flush=True)
         start = time.time()
