@@ -18,6 +18,8 @@ void spgemm_nt(Cuda exec, const Csr<T, I>& A, const Csr<T, I>& B, const PatternV
   template void spgemm_nn(Cuda, const Csr<T, I>&, const Csr<T, I>&, const PatternView<I>&, T*, Sum<T>*); \
   template void spgemm_nt(Cuda, const Csr<T, I>&, const Csr<T, I>&, const PatternView<I>&, T*);
 GOSSAMER_FOR_EACH_TYPE(INSTANTIATE)
+INSTANTIATE(int64_t, int32_t)
+INSTANTIATE(int64_t, int64_t)
 #undef INSTANTIATE
 
 }  // namespace gossamer::kernels

@@ -17,19 +17,6 @@ inline constexpr int row_capacity = 128;               // sums in shared memory
 inline constexpr int table_places = 2 * row_capacity;  // at most half full, so a search ends soon
 inline constexpr int nobody = -1;
 
-// The first place among first … last - 1 whose column is not less than `column`, or last.
-template <class I>
-__device__ inline int64_t place_of(const I* columns, int64_t first, int64_t last, I column) {
-  while (first < last) {
-    const int64_t middle = first + (last - first) / 2;
-    if (columns[middle] < column)
-      first = middle + 1;
-    else
-      last = middle;
-  }
-  return first;
-}
-
 // The place of `column` among the ascending columns first … last - 1, or last.
 template <class I>
 __device__ inline int64_t find_column(const I* columns, int64_t first, int64_t last, I column) {

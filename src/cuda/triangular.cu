@@ -30,6 +30,11 @@ void solve_triangular(Cuda exec, const Csr<T, I>& L, Triangle triangle, const Le
   }
 }
 
+template <class I>
+void find_levels(Cuda exec, const PatternView<I>& L, bool upper, I* level, const SolveProgress& progress) {
+  device::launch_warps(exec, find_level_rows<I>, L.rows, L, upper, level, progress);
+}
+
 template <class T, class I>
 void keep_triangle(Cuda exec, const PatternView<I>& L, Triangle triangle, int64_t heads, const T* in, T* out) {
   device::launch_warps(exec, keep_rows<T, I>, L.rows, L, triangle, heads, in, out);
@@ -42,9 +47,12 @@ void keep_triangle(Cuda exec, const PatternView<I>& L, Triangle triangle, int64_
                                  unsigned long long*);
 #define INSTANTIATE_KEEP(T, I) \
   template void keep_triangle(Cuda, const PatternView<I>&, Triangle, int64_t, const T*, T*);
+#define INSTANTIATE_LEVELS(I) template void find_levels(Cuda, const PatternView<I>&, bool, I*, const SolveProgress&);
 GOSSAMER_FOR_EACH_REAL_TYPE(INSTANTIATE_SOLVE)
+GOSSAMER_FOR_EACH_INDEX(INSTANTIATE_LEVELS)
 GOSSAMER_FOR_EACH_TYPE(INSTANTIATE_KEEP)
 #undef INSTANTIATE_SOLVE
 #undef INSTANTIATE_KEEP
+#undef INSTANTIATE_LEVELS
 
 }  // namespace gossamer::kernels

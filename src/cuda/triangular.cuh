@@ -101,6 +101,26 @@ __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
   }
 }
 
+// The level of row i is one more than the highest of those it needs, 0 without any: rows wait as in a solve.
+template <class I>
+__global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
+    find_level_rows(PatternView<I> L, bool upper, I* level, SolveProgress progress) {
+  for (int64_t ticket = next_ticket(progress.tickets); ticket < L.rows; ticket = next_ticket(progress.tickets)) {
+    const int64_t i = upper ? L.rows - 1 - ticket : ticket;
+    I highest = -1;
+    for (int64_t p = L.indptr[i] + device::lane(); p < L.indptr[i + 1]; p += device::warp_lanes) {
+      const int64_t j = L.indices[p];
+      if (upper ? j <= i : j >= i) continue;
+      wait_for(progress.ready + j);
+      highest = max(highest, level[j]);
+    }
+    highest = device::max_lanes(highest);
+    if (device::lane() > 0) continue;
+    level[i] = highest + 1;
+    device::store_release(progress.ready + i, 1);
+  }
+}
+
 // One level: the rows rows[0] … rows[count - 1], which need only rows of earlier launches.
 template <class T, class I>
 __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)

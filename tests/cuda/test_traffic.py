@@ -78,6 +78,7 @@ SYMBOLIC: dict[str, tuple[Any, int]] = {
     "vstack": (lambda A, B: gs.vstack([A, B, A]), 0),
     "hstack": (lambda A, B: gs.hstack([A, B]), 0),
     "block_diag": (lambda A, B: gs.block_diag([A, B]), 0),
+    "levels": (lambda A, B: A.pattern.levels(upper=False)[1], 1),
     "checked": (lambda A, B: gs.SparseMatrix(A.indptr, A.indices, A.values, A.shape), 1),
     "from_coo": (lambda A, B: gs.from_coo(A.pattern.row_indices.flip(0), A.indices.flip(0), A.values, A.shape), 1),
 }
@@ -101,6 +102,19 @@ def test_patterns_are_born_on_the_device(name: str, kind: str) -> None:
         assert result.pattern.to("cpu") == on_host.pattern
         result, on_host = result.to_dense(), on_host.to_dense()
     torch.testing.assert_close(result.cpu(), on_host)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int16])
+def test_products_of_integers_stay_on_the_device(dtype: torch.dtype) -> None:
+    A = gs.poisson((4, 5)).to(dtype)
+    wanted = A @ A
+    A = A.to(torch.device("cuda", 0))
+    result = A @ A  # the pattern is made here
+    cuda_standin.traffic()
+    result = A @ A
+    assert cuda_standin.traffic() == (0, 0)
+    assert result.dtype is dtype
+    assert result.values.cpu().equal(wanted.values)
 
 
 @pytest.mark.parametrize("loops", list(SelfLoops))

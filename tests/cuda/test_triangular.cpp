@@ -196,5 +196,26 @@ TYPED_TEST(KeptOfType, EqualsTheHost) {
     }
 }
 
+TYPED_TEST(TriangularOfType, LevelsAreThoseOfTheHost) {
+  using T = typename TypeParam::first_type;
+  using I = typename TypeParam::second_type;
+  std::mt19937 random(3);
+  for (const Shape& shape : shapes())
+    for (const bool upper : {false, true}) {
+      const Square<T, I> A(shape, /*permuted=*/false, random);
+      std::vector<I> level_ptr(A.n + 1), order(A.n);
+      kernels::levels<I>(A.csr(), upper, level_ptr.data(), order.data());
+      for (uint64_t seed = 0; seed < (under_tsan ? 2 : A.n < 100 ? 24 : 3); ++seed) {
+        schedule(seed);
+        std::vector<I> level(A.n, I{-1});
+        std::vector<int> ready(A.n, 0);
+        unsigned long long tickets = 0;
+        kernels::find_levels<I>(Cuda{}, A.csr(), upper, level.data(), {&tickets, ready.data(), nullptr});
+        for (int64_t l = 0; l < A.n; ++l)
+          for (int64_t k = level_ptr[l]; k < level_ptr[l + 1]; ++k) ASSERT_EQ(level[order[k]], l);
+      }
+    }
+}
+
 }  // namespace
 }  // namespace gossamer::test

@@ -46,6 +46,19 @@ bool in_bounds(const PatternView<I>& A) {
   return good;
 }
 
+// The place of `column` among ascending columns, first … last - 1; `last`, or that of a larger one, if it is not there.
+template <class I>
+GOSSAMER_HD inline int64_t place_of(const I* columns, int64_t first, int64_t last, I column) {
+  while (first < last) {
+    const int64_t middle = first + (last - first) / 2;
+    if (columns[middle] < column)
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  return first;
+}
+
 // What breaks the invariants first, in words; empty if nothing does. O(rows + nnz). Unless `simple`, a row may hold a
 // column several times: the pattern of a graph with parallel edges.
 template <class I>

@@ -21,19 +21,6 @@
 
 namespace gossamer::kernels {
 
-// The place of `column` among ascending columns, first … last - 1; `last`, or that of a larger one, if it is not there.
-template <class I>
-GOSSAMER_HD inline int64_t place_of(const I* columns, int64_t first, int64_t last, I column) {
-  while (first < last) {
-    const int64_t middle = first + (last - first) / 2;
-    if (columns[middle] < column)
-      first = middle + 1;
-    else
-      last = middle;
-  }
-  return first;
-}
-
 // The place in row i of entry q of row k, which comes after column k: row i, of which entry p is in column k, has all
 // of these. As many of them come before and after as in row k, which leaves few places or one.
 template <class I>

@@ -228,6 +228,9 @@ inline constexpr int64_t rows_worth_a_launch = 256;
 template <class T, class I>
 [[gnu::weak]] void solve_triangular(Cuda, const Csr<T, I>& L, Triangle triangle, const Levels<I>& levels, const T* b,
                                     int64_t ldb, int64_t width, T* x, unsigned long long* bad);
+// level[i]: how many levels come before that of row i. bad is not used.
+template <class I>
+[[gnu::weak]] void find_levels(Cuda, const PatternView<I>& L, bool upper, I* level, const SolveProgress& progress);
 template <class T, class I>
 [[gnu::weak]] void keep_triangle(Cuda, const PatternView<I>& L, Triangle triangle, int64_t heads, const T* in, T* out);
 

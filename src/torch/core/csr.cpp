@@ -128,6 +128,7 @@ Tensor empty_for(const Tensor& t) {
 }
 
 at::ScalarType sum_type(const Tensor& t) {
+  if (is_integral(t)) return at::kLong;
   return t.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 

@@ -52,16 +52,19 @@ void with_types(const char* op, at::ScalarType value, at::ScalarType index, cons
   }
 }
 
+// Where kernels are queued. Device-generic c10 only: compiles and loads with the CPU and the CUDA build of torch alike.
+// The device is the current one already: op.h.
+inline Cuda stream_of(const char* op, at::Device device) {
+  TORCH_CHECK_NOT_IMPLEMENTED(&cuda_linked != nullptr, op, ": this build of gossamer has no CUDA kernels");
+  return Cuda{c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle()};
+}
+
 template <class F>
 void launch(const char* op, const at::Tensor& data, const at::Tensor& index, const F& f) {
   if (data.is_meta()) return;  // shapes only: nothing to compute
   with_types(op, data.scalar_type(), index.scalar_type(), [&]<class T, class I> {
     if (data.is_cpu()) return f.template operator()<T, I>(torch_pool());
-    TORCH_CHECK_NOT_IMPLEMENTED(&cuda_linked != nullptr, op, ": this build of gossamer has no CUDA kernels");
-    // Device-generic c10 only: compiles and loads with the CPU and the CUDA build of torch alike. The device is the
-    // current one already: op.h.
-    const c10::Stream stream = c10::impl::VirtualGuardImpl(data.device().type()).getStream(data.device());
-    f.template operator()<T, I>(Cuda{stream.native_handle()});
+    f.template operator()<T, I>(stream_of(op, data.device()));
   });
 }
 

@@ -92,13 +92,13 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
   };
   if (!is_integral(a))
     launch("spgemm", a, A.indptr, compute);
-  else if (a.is_cuda())  // no kernel of a device for integers: a copy, there and back
-    return forward(on_host(pattern_A), a.cpu(), shape_A, on_host(pattern_B), b.cpu(), shape_B, on_host(pattern_C),
-                   shape_C, form)
-        .to(a.device());
   else if (!a.is_meta())
-    with_index_type<int64_t>(A.indptr.scalar_type(),
-                             [&]<class T, class I> { compute.template operator()<T, I>(torch_pool()); });
+    with_index_type<int64_t>(A.indptr.scalar_type(), [&]<class T, class I> {
+      if (a.is_cpu())
+        compute.template operator()<T, I>(torch_pool());
+      else
+        compute.template operator()<T, I>(stream_of("spgemm", a.device()));
+    });
   return c;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // x = T⁻¹ b, or T⁻ᵀ b if t, with T the named triangle of L; the derivative is that of every linear solve. Also the
 // level sets of a triangle, integers only, and values masked to a triangle, which is linear and its own adjoint.
-#include <ATen/ops/empty.h>
+#include <ATen/ATen.h>
 #include <gossamer/kernels/triangular.h>
 #include <gossamer/linalg.h>
 
@@ -25,6 +25,25 @@ std::tuple<Tensor, Tensor> levels(const Tensor& indptr, const Tensor& indices, S
     kernels::levels(A.view<I>(), upper, mutable_ptr<I>(level_ptr), mutable_ptr<I>(order));
   });
   return {level_ptr, order};
+}
+
+// The level of each row, found by the rows themselves, and then sorted. No look.
+std::tuple<Tensor, Tensor> levels_on_device(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape,
+                                            bool upper) {
+  const KeptResults kept;
+  check_square("levels", shape);
+  const PatternTensors A = unpack("levels", {indptr, indices}, shape, /*t=*/false);
+  const int64_t n = A.rows.expect_int();
+  const auto type = indptr.scalar_type();
+  const Tensor level = at::empty({n}, indptr.options()), ready = at::zeros({n}, indptr.options().dtype(at::kInt)),
+               tickets = at::zeros({1}, indptr.options().dtype(at::kLong));
+  with_index_type<void>(type, [&]<class, class I> {
+    auto* counter = reinterpret_cast<unsigned long long*>(mutable_ptr<int64_t>(tickets));
+    kernels::find_levels(stream_of("levels", indptr.device()), A.view<I>(), upper, mutable_ptr<I>(level),
+                         {counter, mutable_ptr<int>(ready), nullptr});
+  });
+  const auto [sorted, order] = level.sort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
+  return {at::searchsorted(sorted, at::arange(n + 1, indptr.options())).to(type), order.to(type)};
 }
 
 Tensor keep(TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool upper, bool unit_diagonal) {
@@ -159,7 +178,7 @@ Tensor batched(TensorList pattern, const Tensor& values, const Tensor& b, SymInt
 const Op<decltype(ops::levels)> levels_op{{
     .schema = "levels(Tensor indptr, Tensor indices, SymInt[] shape, bool upper) -> (Tensor level_ptr, Tensor order)",
     .forward = levels,
-    .where = Where::host,
+    .on_device = levels_on_device,
 }};
 const Op<decltype(ops::keep_triangle)> keep_op{{
     .schema =
@@ -198,7 +217,7 @@ Tensor linalg::solve_triangular(const SparseMatrix& L, const Tensor& b, bool upp
   const Pattern& P = L.pattern();
   check_square(op_name, P.sym_shape());  // before the levels, whose error would name another op
   P.check_simple(op_name);
-  // A device needs none, and finding them would take its integers to the host: it uses those that were asked for.
+  // A device needs none, and would have to tell the host where they begin: it uses those that were asked for.
   const auto levels = L.values().is_cuda() ? P.levels_at_hand(upper) : P.levels(upper);
   return ops::solve_triangular(P.tensors_for({b, L.values()}, transpose), L.values(), b, P.sym_shape(), levels, upper,
                                unit_diagonal, transpose);

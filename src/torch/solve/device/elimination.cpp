@@ -61,7 +61,7 @@ Elimination::Elimination(const SquareColumns& A, const std::vector<int64_t>& per
       const int row = order.rows[A.rows[q]], column = order.columns[j];
       if (symmetric && column > row) continue;
       entries.push_back(perm[q]);
-      slots.push_back(kernels::place_of(F.indices.data(), F.indptr[row], F.indptr[row + 1], column));
+      slots.push_back(place_of(F.indices.data(), F.indptr[row], F.indptr[row + 1], column));
     }
   const Tensor indptr = on(device, F.indptr), indices = on(device, F.indices);
   const auto [indptr_t, indices_t, perm_t] = ops::transpose(indptr, indices, {n_, n_});
