@@ -57,6 +57,23 @@ def indices(A: gs.SparseMatrix, axis: int) -> Tensor:
     return torch.arange(2 * size, device=A.device) * 7 % max(size, 1) - size
 
 
+@pytest.mark.parametrize("name", ["general", "definite"])
+def test_the_first_factorisation_on_a_pattern(name: str) -> None:
+    """The pattern, of five tensors, goes to the host, and what was found there comes back; the values of a matrix that
+    is not positive definite go there, too. Later ones stay on the device: see the table."""
+    A = gs.poisson((4, 5), dtype=torch.float64).to(torch.device("cuda", 0))
+    if name == "general":
+        A = A.with_values(A.values + 0.1 * torch.arange(A.nnz, device=A.device))
+    A.pattern.tensors(True)
+    cuda_standin.traffic()
+    A.pattern.analysis()
+    assert cuda_standin.traffic() == (5, 0)
+    gs.linalg.factorize(A, "lu" if name == "general" else "auto")
+    assert cuda_standin.traffic() == ((10, 2) if name == "general" else (9, 1))
+    gs.linalg.factorize(A, "lu" if name == "general" else "auto")
+    assert cuda_standin.traffic() == (0, 1)
+
+
 # Patterns that are born on a device: what the host looks at is their size.
 SYMBOLIC: dict[str, tuple[Any, int]] = {
     "transpose": (lambda A, B: A.T, 0),

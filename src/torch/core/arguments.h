@@ -50,6 +50,9 @@ inline std::vector<Tensor> on_host(TensorList tensors) {
   for (const Tensor& t : tensors) host_tensors.push_back(on_host(t));
   return host_tensors;
 }
+inline std::vector<Tensor> on_host(const std::vector<Tensor>& tensors) {
+  return on_host(TensorList(tensors));
+}
 template <class Argument>
 const Argument& on_host(const Argument& argument) {
   return argument;
