@@ -12,7 +12,8 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
 gencode=
-for arch in ${@:-80 90 100 120}; do gencode="$gencode -gencode arch=compute_$arch,code=sm_$arch"; done
+archs=${*:-80 90 100 120}
+for arch in $archs; do gencode="$gencode -gencode arch=compute_$arch,code=sm_$arch"; done
 
 for source in "$root"/src/cuda/*.cu; do
   log=$out/$(basename "$source").log
@@ -29,14 +30,13 @@ for source in "$root"/src/cuda/*.cu; do
   fi
 done
 # The most registers of each kernel, over its types and layouts, on each architecture.
-cat "$out"/*.log | awk '
+cat "$out"/*.log | awk -v archs="$archs" '
   /Compiling entry function/ {
     match($0, /(kernels|device)[0-9]+[a-z0-9_]*[a-z]I/)  # the name as the mangled one spells it, before its types
     name = substr($0, RSTART, RLENGTH - 1)
     sub(/^(kernels|device)[0-9]+/, "", name)
     match($0, /sm_[0-9]+/)
     arch = substr($0, RSTART, RLENGTH)
-    archs[arch] = 1
   }
   /Used [0-9]+ registers/ {
     match($0, /Used [0-9]+/)
@@ -45,9 +45,10 @@ cat "$out"/*.log | awk '
     names[name] = 1
   }
   END {
+    count = split(archs, order, " ")
     for (name in names) {
       line = sprintf("%-24s", name)
-      for (arch in archs) line = line sprintf(" %s: %3d", arch, most[name " " arch])
+      for (k = 1; k <= count; ++k) line = line sprintf(" sm_%s: %3d", order[k], most[name " sm_" order[k]])
       print line
     }
   }' | sort
