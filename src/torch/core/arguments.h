@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What op.h does to all arguments of an op alike: casts them for torch.autocast, or moves them to the host for an op
-// without kernels for a device, and the results back.
+// What is done to all arguments of an op alike: they are cast for torch.autocast, their device is found, and, where the
+// host must help, they are moved there, and the results back.
 #pragma once
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
@@ -42,20 +42,10 @@ class Autocast {
 inline Tensor on_host(const Tensor& t) {
   return t.defined() ? t.cpu() : t;
 }
-inline std::optional<Tensor> on_host(const std::optional<Tensor>& t) {
-  return t ? std::optional(on_host(*t)) : std::nullopt;
-}
 inline std::vector<Tensor> on_host(TensorList tensors) {
   std::vector<Tensor> host_tensors;
   for (const Tensor& t : tensors) host_tensors.push_back(on_host(t));
   return host_tensors;
-}
-inline std::vector<Tensor> on_host(const std::vector<Tensor>& tensors) {
-  return on_host(TensorList(tensors));
-}
-template <class Argument>
-const Argument& on_host(const Argument& argument) {
-  return argument;
 }
 
 inline Tensor on_device(const Tensor& result, at::Device device) {
@@ -67,15 +57,10 @@ std::tuple<Results...> on_device(const std::tuple<Results...>& results, at::Devi
                     results);
 }
 
-template <class Result>
-const Result& on_device(const Result& result, at::Device) {
-  return result;
-}
-
-// The device that the arguments of `op` are on. Unless `mixed`, all must be on one.
+// The device that the arguments of `op` are on, which must be one. Some may be on the host: the op itself says which.
 class DeviceOf {
  public:
-  DeviceOf(const std::string& op, bool mixed) : op_(op), mixed_(mixed) {}
+  explicit DeviceOf(const std::string& op) : op_(op) {}
 
   template <class... Arguments>
   at::Device all(const Arguments&... arguments) {
@@ -85,7 +70,7 @@ class DeviceOf {
 
  private:
   void look(const Tensor& t) {
-    if (!t.defined() || (mixed_ && t.is_cpu())) return;
+    if (!t.defined() || t.is_cpu()) return;
     if (!device_) device_ = t.device();
     TORCH_CHECK_VALUE(*device_ == t.device(), op_, ": some tensors are on ", *device_, " and others on ", t.device());
   }
@@ -99,7 +84,6 @@ class DeviceOf {
   void look(const Argument&) {}
 
   const std::string& op_;
-  bool mixed_;
   std::optional<at::Device> device_;
 };
 

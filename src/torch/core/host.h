@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Symbolic work: integers only, on the host, once per pattern. These ops are declared with Where::host, so a pattern on
-// a device comes here and goes back.
+// Symbolic work: integers only, on the host, once per pattern. A device does its own: structure/device.h.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One declaration an op: its schema, what computes it, its derivatives, its batching rule and where it runs.
+// One declaration an op: its schema, what computes it, its derivatives, its batching rule and how a device computes it.
 //
 //   static const Op<decltype(ops::spmm)> op{{
 //       .schema = "spmm(Tensor[] pattern, Tensor values, Tensor X, SymInt[] shape, bool t=False) -> Tensor",
@@ -22,12 +22,6 @@
 #include "core/arguments.h"
 
 namespace gossamer {
-
-enum class Where {
-  device,         // `forward` has a kernel for each device.
-  host,           // `forward` knows the host alone: the tensors of a device go there, and the results go back.
-  host_and_stay,  // The same, but the results stay on the host: handles of objects that live there.
-};
 
 // The name and the schema of an op in torch's registry, for as long as this object lives.
 class Registration {
@@ -67,8 +61,6 @@ class Op<R(A...)> {
     bool full_precision = false;     // Or, within autocast, to float32.
     bool constant = false;           // The result has no derivative, although inputs may require one.
     bool meta = true;                // False: sizes of the result depend on data; its fake is in Python, _fakes.py.
-    Where where = Where::device;
-    bool mixed = false;  // With Where::host: tensors that are on the host already, such as indices, may be there.
   };
 
   explicit Op(const Declaration& op)
@@ -76,10 +68,7 @@ class Op<R(A...)> {
     using c10::DispatchKey;
     const auto add = [this](DispatchKey key, auto kernel) { registration_.add(key, torch::CppFunction(kernel)); };
     add(DispatchKey::CPU, op.forward);
-    if (op.on_device || op.where == Where::device)
-      add(DispatchKey::CUDA, on_its_device(op.on_device ? op.on_device : op.forward));
-    else
-      add(DispatchKey::CUDA, by_the_host(op));
+    add(DispatchKey::CUDA, on_its_device(op.on_device ? op.on_device : op.forward));
     if (op.meta) add(DispatchKey::Meta, op.forward);
     if (op.autograd) add(DispatchKey::Autograd, op.autograd);
     if (op.constant)
@@ -101,23 +90,11 @@ class Op<R(A...)> {
   R operator()(A... arguments) const { return handle_.call(arguments...); }
 
  private:
-  auto by_the_host(const Declaration& op) const {
-    return [this, op](A... arguments) -> R {
-      const at::Device device = DeviceOf(registration_.name(), op.mixed).all(arguments...);
-      if constexpr (std::is_void_v<R>)
-        op.forward(on_host(arguments)...);
-      else if (op.where == Where::host_and_stay)
-        return op.forward(on_host(arguments)...);
-      else
-        return on_device(op.forward(on_host(arguments)...), device);
-    };
-  }
-
   // With the device of the tensors as the current one. They must be on one device; whether some may be on the host, the
   // op itself says.
   auto on_its_device(R (*kernel)(A...)) const {
     return [this, kernel](A... arguments) -> R {
-      const c10::DeviceGuard guard(DeviceOf(registration_.name(), /*mixed=*/true).all(arguments...));
+      const c10::DeviceGuard guard(DeviceOf(registration_.name()).all(arguments...));
       return kernel(arguments...);
     };
   }
