@@ -20,8 +20,11 @@ void sddmm(Cuda exec, const PatternView<I>& A, int64_t heads, const T* U, int64_
     return device::launch(exec, sddmm_threads<T, I>, device::blocks_for(A.nnz * heads), device::block_threads, A, heads,
                           U, ldu, V, ldv, width, values);
   if (width <= 8) return launch_chunks<8, 1>(exec, A, heads, U, ldu, V, ldv, width, values);
-  if (width <= 16) return launch_chunks<16, 1>(exec, A, heads, U, ldu, V, ldv, width, values);
-  if (width <= 32) return launch_chunks<32, 1>(exec, A, heads, U, ldu, V, ldv, width, values);
+  // Several columns a lane, rather than more lanes: 8 lanes fill a sector, and four entries share the shuffles of a
+  // sum.
+  if (width <= 16) return launch_chunks<8, 2>(exec, A, heads, U, ldu, V, ldv, width, values);
+  if (width <= 32) return launch_chunks<8, 4>(exec, A, heads, U, ldu, V, ldv, width, values);
+  if (width <= 64) return launch_chunks<16, 4>(exec, A, heads, U, ldu, V, ldv, width, values);
   return launch_chunks<32, 4>(exec, A, heads, U, ldu, V, ldv, width, values);
 }
 

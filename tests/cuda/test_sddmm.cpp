@@ -120,7 +120,8 @@ TEST(Sddmm, AnyGridCoversThePattern) {
     schedule(static_cast<uint64_t>(width));
     check(kernels::sddmm_threads<double, int32_t>);
     check(kernels::sddmm_chunks<8, 1, double, int32_t>);
-    check(kernels::sddmm_chunks<16, 1, double, int32_t>);
+    check(kernels::sddmm_chunks<8, 4, double, int32_t>);
+    check(kernels::sddmm_chunks<16, 4, double, int32_t>);
     check(kernels::sddmm_chunks<32, 1, double, int32_t>);
     check(kernels::sddmm_chunks<32, 4, double, int32_t>);
   }
