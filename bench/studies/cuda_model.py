@@ -4,7 +4,8 @@
 The emulator of tests/cuda runs the kernels' source and counts (tests/cuda/cost): bytes, sectors, lanes, shuffles, and
 the traffic behind models of the caches. The time is the roofline of what was counted,
 
-    launches · 4 µs + max(memory bytes / bandwidth, L2 bytes / its bandwidth, flops / peak, chain · latency)
+    launches · 4 µs + max(memory bytes / bandwidth, L2 bytes / its bandwidth, flops / peak,
+                          requests and shuffles / their rate, chain · latency)
 
 where a chain is the rows of a triangular solve that wait for one another. `python -m bench.studies.cuda_model` counts
 every cell, in minutes, and writes Markdown to the screen and the counts to out/cuda_model.json; --from reads them back.
@@ -38,20 +39,24 @@ Counted = dict[str, Any]
 
 @dataclass(frozen=True)
 class Gpu:
-    """Published figures: bytes a second from memory and from L2, flops a second, seconds of a step of a chain."""
+    """Bytes a second from memory and from L2, flops a second, requests and shuffles a second, seconds of a step of a
+    chain."""
 
     name: str
     memory: float
     l2: float
     peak: dict[str, float]
+    issue: float
     step: float
 
 
-# NVIDIA's data sheets; L2 is 5120 bytes a clock (A100 white paper) at the boost clock, and the same is taken for the
-# H100, whose is not published. A step of a chain: three trips to L2 of 260 cycles, ten shuffles of 23, a division.
-GPUS = (
-    Gpu("A100", 1555e9, 7.2e12, {"double": 9.7e12, "float": 19.5e12}, 0.75e-6),  # SXM, 40 GB: that of the paper
-    Gpu("H100", 3350e9, 9.0e12, {"double": 34e12, "float": 67e12}, 0.60e-6),  # SXM
+# NVIDIA's data sheets; L2 is 5120 bytes a clock (A100 white paper), and the same is taken for the H100, whose is not
+# published. A multiprocessor takes a request or a shuffle of a warp a clock: 32 lanes, in the table of throughputs of
+# the CUDA programming guide. A step of a chain: three trips to L2 of 260 cycles, ten shuffles of 23, a division. Clocks
+# are 1.41 and 1.755 GHz.
+GPUS = (  # SXM both, the A100 with 40 GB: that of the paper
+    Gpu("A100", 1555e9, 7.2e12, {"double": 9.7e12, "float": 19.5e12}, 108 * 1.41e9, 0.75e-6),
+    Gpu("H100", 3350e9, 9.0e12, {"double": 34e12, "float": 67e12}, 132 * 1.755e9, 0.60e-6),
 )
 LAUNCH = 4e-6
 WORTH_A_WORD = 1.5  # times the compulsory bytes; in bold
@@ -150,6 +155,10 @@ def count(cells: Sequence[Cell], program: Path, tell: Callable[[str], None]) -> 
                     raise RuntimeError(f"{program.name} failed on {matrix}")
 
 
+def requests_of(counts: dict[str, int]) -> int:
+    return counts["loads"] + counts["stores"] + counts["atomics"]
+
+
 def seconds(cell: Counted, gpu: Gpu) -> tuple[float, str]:
     """The model's time on a GPU, and what bounds it."""
     counts, scale = cell["counts"], cell["scale"]
@@ -157,6 +166,7 @@ def seconds(cell: Counted, gpu: Gpu) -> tuple[float, str]:
         "memory": scale * counts[f"{gpu.name}_dram"] / gpu.memory,
         "L2": scale * counts[f"{gpu.name}_l2"] / gpu.l2,
         "flops": scale * cell["flops"] / gpu.peak[cell["dtype"]],
+        "issue": scale * (requests_of(counts) + counts["shuffles"]) / gpu.issue,
         "chain": cell["chain"] * gpu.step,
         "launch": LAUNCH * counts["launches"],
     }
@@ -192,7 +202,7 @@ HEADER = (
 def line(cell: Counted) -> list[str]:
     """A cell as a line of the table; memory and L2 are the A100's."""
     counts, scale = cell["counts"], cell["scale"]
-    requests = counts["loads"] + counts["stores"] + counts["atomics"]
+    requests = requests_of(counts)
     least = counts["compulsory"]
     models = [seconds(cell, gpu) for gpu in GPUS]
     return [

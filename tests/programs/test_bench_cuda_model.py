@@ -43,6 +43,12 @@ def test_the_slowest_part_decides(changed: dict[str, Any], bound: str, seconds: 
     assert time == pytest.approx(seconds + model.LAUNCH)
 
 
+def test_requests_and_shuffles_take_their_turn() -> None:
+    many = cell(scale=2)
+    many["counts"]["shuffles"] = 108 * 1_410_000_000 - 100  # a second, with the requests
+    assert model.seconds(many, A100) == (pytest.approx(2.0 + model.LAUNCH), "issue")
+
+
 def test_second_level_and_launches_count() -> None:
     many = cell()
     many["counts"] |= {"A100_dram": 0, "launches": 3}
