@@ -17,7 +17,7 @@ struct Shape {
 };
 
 std::vector<Shape> shapes() {
-  if (under_tsan) return {{12, 20, 1, 1}, {6, 30, 2, 17}, {34, 0, 1, 1, false, true}};
+  if (under_tsan) return {{12, 20, 1, 1}, {6, 30, 2, 17}, {8, 0, 1, 1, false, true}};
   return {{0, 0, 1, 1},
           {1, 100, 1, 1},
           {33, 100, 1, 1},
@@ -118,6 +118,7 @@ TYPED_TEST(TriangularOfType, CudaEqualsPlainLoops) {
       EXPECT_EQ(bad, shape.n);
       for (size_t k = 0; k < x.size(); ++k)
         ASSERT_NEAR(x[k], wanted[k], 1e-5 * (1 + std::abs(wanted[k]))) << shape.n << ", turn " << turn;
+      if (under_tsan && shape.chain) continue;  // a launch a row
       const auto by_levels = solved_by_levels(L.csr(), triangle, L.csr(), false, b, ldb, shape.width);
       EXPECT_TRUE(same_bits(by_levels.first, x));
       EXPECT_EQ(by_levels.second, bad);
