@@ -25,7 +25,7 @@ struct Backward {
         G(numbers<T>(A.rows * s.heads * s.width)),
         Z(numbers<T>(A.rows * s.heads * s.width)),
         lse(numbers<T>(A.rows * s.heads)),
-        scratch(array<T>((2 * A.nnz() + kernels::gatv2_cuda_parts(A.rows) * s.width) * s.heads)) {}
+        scratch(array<T>(kernels::gatv2_cuda_scratch(A.rows, A.nnz(), s.heads, s.width))) {}
 };
 
 template <class T>
@@ -49,6 +49,11 @@ kernels::Gatv2<T, int32_t> gatv2_inputs(const Pattern& A, Shape s) {
       nullptr,      T(0.2),  {}};
 }
 
+template <class T>
+T* pieces(const Pattern& A, Shape s) {
+  return array<T>(kernels::attention_cuda_scratch(A.nnz(), s.heads, s.width));
+}
+
 static double entries(const Pattern& A, Shape s) {
   return static_cast<double>(A.nnz() * s.heads);
 }
@@ -57,8 +62,8 @@ static double entries(const Pattern& A, Shape s) {
 template <class T>
 Work gat(const Pattern& A, Shape s) {
   const auto in = gat_inputs<T>(A, s);
-  T *Z = array<T>(A.rows * s.heads * s.width), *lse = array<T>(A.rows * s.heads);
-  counted([&] { kernels::gat(Cuda{}, in, Z, lse); });
+  T *Z = array<T>(A.rows * s.heads * s.width), *lse = array<T>(A.rows * s.heads), *scratch = pieces<T>(A, s);
+  counted([&] { kernels::gat(Cuda{}, in, Z, lse, scratch); });
   return {entries(A, s) * (2.0 * static_cast<double>(s.width) + 6)};
 }
 
@@ -77,8 +82,8 @@ Work gat_backward(const Pattern& A, Shape s) {
 template <class T>
 Work gatv2(const Pattern& A, Shape s) {
   const auto in = gatv2_inputs<T>(A, s);
-  T *Z = array<T>(A.rows * s.heads * s.width), *lse = array<T>(A.rows * s.heads);
-  counted([&] { kernels::gatv2(Cuda{}, in, Z, lse); });
+  T *Z = array<T>(A.rows * s.heads * s.width), *lse = array<T>(A.rows * s.heads), *scratch = pieces<T>(A, s);
+  counted([&] { kernels::gatv2(Cuda{}, in, Z, lse, scratch); });
   return {entries(A, s) * (6.0 * static_cast<double>(s.width) + 4)};
 }
 

@@ -52,8 +52,8 @@ Work spmm(const Pattern& A, Shape s, bool transpose) {
   if (transpose) matrix.perm = copy(t.perm);
   const int64_t columns = s.heads * s.width;
   const T* X = numbers<T>(matrix.cols * columns);
-  T* Y = array<T>(matrix.rows * columns);
-  counted([&] { kernels::spmm(Cuda{}, matrix, X, columns, s.width, Y); });
+  T *Y = array<T>(matrix.rows * columns), *scratch = array<T>(kernels::piece_places(A.nnz()) * columns);
+  counted([&] { kernels::spmm(Cuda{}, matrix, X, columns, s.width, Y, scratch); });
   return {2.0 * static_cast<double>(A.nnz() * columns)};
 }
 

@@ -17,8 +17,8 @@ namespace kernels = gossamer::kernels;
 template <class T>
 Work softmax(const Pattern& A, Shape s) {
   const auto matrix = with_values<T>(on_device(A), s.heads);
-  T* P = array<T>(A.nnz() * s.heads);
-  counted([&] { kernels::row_softmax(Cuda{}, matrix, P); });
+  T *P = array<T>(A.nnz() * s.heads), *scratch = array<T>(2 * kernels::piece_places(A.nnz()) * s.heads);
+  counted([&] { kernels::row_softmax(Cuda{}, matrix, P, scratch); });
   return {7.0 * static_cast<double>(A.nnz() * s.heads)};
 }
 
@@ -26,8 +26,8 @@ Work softmax(const Pattern& A, Shape s) {
 template <class T>
 Work argmax(const Pattern& A, Shape s) {
   const auto matrix = with_values<T>(on_device(A), s.heads);
-  auto* at = array<int64_t>(A.rows * s.heads);
-  counted([&] { kernels::row_argmax(Cuda{}, matrix, false, at); });
+  auto *at = array<int64_t>(A.rows * s.heads), *scratch = array<int64_t>(kernels::piece_places(A.nnz()) * s.heads);
+  counted([&] { kernels::row_argmax(Cuda{}, matrix, false, at, scratch); });
   return {static_cast<double>(A.nnz() * s.heads)};
 }
 
