@@ -69,7 +69,7 @@ def test_gossamer_commands(page: str, capsys: pytest.CaptureFixture[str]) -> Non
 def test_benchmarks(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words in commands(page, "python -m bench"):
         bench.__main__.parse(words)
-    for module in re.findall(r"python -m (bench\.\w+)", "\n".join(code(page))):
+    for module in re.findall(r"python -m (bench(?:\.\w+)+)", "\n".join(code(page))):
         with pytest.raises(SystemExit):
             importlib.import_module(module).main(["--help"])
         known = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
