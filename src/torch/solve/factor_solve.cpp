@@ -71,7 +71,7 @@ Tensor forward_on_device(const Tensor& factor, TensorList pattern, const Tensor&
                          SymIntArrayRef shape, bool t) {
   const auto factors = objects_of<FactoredMatrix>(on_host(factor));
   if (!are_on_device(factors)) {
-    const at::Device device = DeviceOf(op_name, /*mixed=*/true).all(pattern, values, b);
+    const at::Device device = DeviceOf(op_name).all(pattern, values, b);
     return on_device(forward(on_host(factor), on_host(pattern), on_host(values), on_host(b), shape, t), device);
   }
   check_square("solve", shape);
