@@ -27,7 +27,8 @@ def triangular(upper: bool = False, unit_diagonal: bool = False, transpose: bool
         return torch.linalg.solve(T.T if transpose else T, b)
 
     def raw(L: gs.SparseMatrix, b: Tensor) -> tuple[Any, tuple[Any, ...]]:
-        args = (L.pattern.tensors(True), L.values, b, list(L.shape), L.pattern.levels(upper), *how.values())
+        levels = [] if L.values.is_cuda else L.pattern.levels(upper)  # on two devices, which a tracer refuses
+        args = (L.pattern.tensors(True), L.values, b, list(L.shape), levels, *how.values())
         return torch.ops.gossamer.solve_triangular.default, args
 
     return {"op": op, "dense": dense, "raw": raw, "poisons": (torch.nan,)}

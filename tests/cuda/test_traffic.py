@@ -95,7 +95,6 @@ SYMBOLIC: dict[str, tuple[Any, int]] = {
     "vstack": (lambda A, B: gs.vstack([A, B, A]), 0),
     "hstack": (lambda A, B: gs.hstack([A, B]), 0),
     "block_diag": (lambda A, B: gs.block_diag([A, B]), 0),
-    "levels": (lambda A, B: A.pattern.levels(upper=False)[1], 1),
     "checked": (lambda A, B: gs.SparseMatrix(A.indptr, A.indices, A.values, A.shape), 1),
     "from_coo": (lambda A, B: gs.from_coo(A.pattern.row_indices.flip(0), A.indices.flip(0), A.values, A.shape), 1),
 }
@@ -119,6 +118,19 @@ def test_patterns_are_born_on_the_device(name: str, kind: str) -> None:
         assert result.pattern.to("cpu") == on_host.pattern
         result, on_host = result.to_dense(), on_host.to_dense()
     torch.testing.assert_close(result.cpu(), on_host)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_levels_tell_the_host_where_they_begin(upper: bool) -> None:
+    """A copy of that, and a look for parallel edges. Both are those of the host."""
+    P = gs.poisson((6, 7)).pattern
+    on_device = P.to(torch.device("cuda", 0))
+    cuda_standin.traffic()
+    level_ptr, order = on_device.levels(upper)
+    assert cuda_standin.traffic() <= (1, 1)
+    assert order.is_cuda
+    assert level_ptr.equal(P.levels(upper)[0])
+    assert order.cpu().equal(P.levels(upper)[1])
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int16])

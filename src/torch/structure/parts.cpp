@@ -134,7 +134,7 @@ Tensor axis_index(const Tensor& index, int64_t size, bool columns) {
   if (index.scalar_type() != at::kBool) {
     if (index.is_cpu()) return in_range(index, size, columns);
     check_index(index, columns);
-    return index.to(at::kLong);
+    return index.to(at::kLong, /*non_blocking=*/false, /*copy=*/true);
   }
   const char* name = columns ? "columns" : "rows";
   TORCH_CHECK_INDEX(index.dim() == 1 && index.size(0) == size, "index: the mask of ", name, " has shape ",
