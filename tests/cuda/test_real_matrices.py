@@ -15,7 +15,7 @@ import gossamer as gs
 
 pytestmark = pytest.mark.skipif(cuda_standin.library is None, reason="no stand-in for cuda")
 
-NAMES = ["494_bus", "USAir97", "ash219", "bcspwr10", "fs_183_1", "illc1850", "jagmesh7", "lp_e226", "mhd1280b"]
+NAMES = ["494_bus", "USAir97", "ash219", "bcspwr10", "fs_183_1", "illc1850", "jagmesh7", "lp_e226"]
 NAMES += ["sherman3", "well1033", "west0479"]
 
 
