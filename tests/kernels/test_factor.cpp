@@ -76,7 +76,7 @@ TYPED_TEST(Factor, TheProductOfThePlainLoopsIsTheMatrix) {
   kernels::plain::factor_lu(F.view(), F.diagonal.data(), heads, factors.data());
   for (int64_t h = 0; h < heads; ++h) {
     const auto at = [&](const std::vector<double>& v, int64_t i, int64_t j) {
-      const int64_t p = kernels::place_of(F.indices.data(), F.indptr[i], F.indptr[i + 1], static_cast<I>(j));
+      const int64_t p = place_of(F.indices.data(), F.indptr[i], F.indptr[i + 1], static_cast<I>(j));
       return p < F.indptr[i + 1] && F.indices[p] == static_cast<I>(j) ? v[p * heads + h] : 0.0;
     };
     for (int64_t i = 0; i < n; ++i)
