@@ -109,7 +109,7 @@ TEST_F(Cost, SpmmOnADiagonal) {
     const auto bytes = static_cast<uint64_t>((4 * n + 32) + 4 * n + 4 * n + 2 * 4 * n * width);
     EXPECT_EQ(reported("compulsory"), bytes);
     EXPECT_EQ(reported("A100_dram"), bytes);
-    EXPECT_EQ(reported("launches"), 1u);
+    EXPECT_EQ(reported("launches"), 2u);  // the second one for pieces of long rows, of which there are none
     reset();
   }
 }
