@@ -39,7 +39,7 @@ def solve_triangular(
     _check_operands("solve_triangular", "L", L, b)
     tensors = L.pattern.tensors_for(b, L.values, with_transpose=transpose)
     L.pattern.check_simple("solve_triangular")
-    # A device needs none, and finding them would take its integers to the host: it uses those that were asked for.
+    # A device needs none, and would have to tell the host where they begin: it uses those that were asked for.
     levels_of = L.pattern.levels_at_hand if L.values.is_cuda else L.pattern.levels
     levels = levels_of(upper) if L.shape[0] == L.shape[1] else []
     op = torch.ops.gossamer.solve_triangular.default
