@@ -32,8 +32,8 @@ inline Tensor running(const Tensor& chosen) {
   return at::cat({at::zeros({1}, chosen.options().dtype(at::kLong)), chosen.to(at::kLong).cumsum(0)});
 }
 
-// Where `chosen` is true, which is at `count` places: on a device nonzero() would look for that number. There those that
-// are not chosen are all written to one place at the end, which is cut off.
+// Where `chosen` is true, which is at `count` places: on a device nonzero() would look for that number. There those
+// that are not chosen are all written to one place at the end, which is cut off.
 inline Tensor places(const Tensor& chosen, int64_t count) {
   if (chosen.is_cpu()) return chosen.nonzero().squeeze(1);
   const auto integers = chosen.options().dtype(at::kLong);
