@@ -46,7 +46,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=numbers, default=[1, 2] if cores > 1 else [1], help="such as 1,2")
     parser.add_argument("--device", type=names, default=devices(), help="cpu,cuda (cuda too, where there is one)")
     parser.add_argument("--seconds", type=float, help="budget of each contender in a cell")
-    parser.add_argument("--malloc", choices=["keep", "default"], default="keep", help="keep freed memory, or not")
+    parser.add_argument("--malloc", choices=["default", "keep"], default="default", help="keep: free nothing")
     parser.add_argument("--out", type=Path, default=Path("out"), help="where bench.json and bench.png go")
     for option, study in STUDIES.items():  # main hands over to them: here they are for the help
         parser.add_argument(option, action="store_true", help=f"{study.TITLE}; see {option} --help")

@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="+", help="graphs in the format of docs/datasets.md")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3.0, help="for each contender")
-    parser.add_argument("--malloc", choices=["keep", "default"], default="keep", help="keep freed memory, or not")
+    parser.add_argument("--malloc", choices=["default", "keep"], default="default", help="keep: free nothing")
     options = parser.parse_args(arguments)
     print(f"malloc: {machine.use_malloc(options.malloc)}; threads: {options.threads}")
     torch.set_num_threads(options.threads)

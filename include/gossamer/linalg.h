@@ -71,7 +71,7 @@ struct SignAndLogDet {
 // them. The values of A must not be changed in place meanwhile.
 class Factor {
  public:
-  Factor(SparseMatrix A, SparseMatrix real, Tensor handle);
+  Factor(SparseMatrix A, SparseMatrix real, Tensor handle, bool flipped = false);
 
   const SparseMatrix& A() const { return A_; }
   Tensor solve(const Tensor& b, bool transpose = false) const;  // x with A x = b, or Aᵀ x = b
@@ -80,8 +80,9 @@ class Factor {
   std::string engine() const;                                   // the library that made the factors
 
  private:
-  SparseMatrix A_, real_;  // what was factored: A, or its real form
+  SparseMatrix A_, real_;  // what was factored: A or, if flipped, Aᵀ; or its real form
   Tensor handle_;
+  bool flipped_;
 };
 
 // kind: "lu", "cholesky", or "auto". engine: "eigen", "cholmod", "umfpack", "pardiso", on a device "device" or "cudss",

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -69,6 +70,8 @@ class Pattern {
   std::vector<Tensor> tensors(bool with_transpose = false) const;
   // The same for a call whose vjp multiplies by the transpose if one of these operands is differentiated.
   std::vector<Tensor> tensors_for(std::initializer_list<Tensor> operands, bool with_transpose = false) const;
+  // The same list and, from the second call on, the runs of rows that a grid or a band has: for products with vectors.
+  std::vector<Tensor> with_runs(std::vector<Tensor> tensors) const;
   std::array<c10::SymInt, 2> sym_shape() const { return {rows(), cols()}; }
 
   // What `make` gives, made once and kept with the pattern under `key`; with another pattern, for as long as that one
@@ -108,11 +111,17 @@ std::ostream& operator<<(std::ostream& out, const Pattern& P);  // repr()
 // Namespace ops holds, here and in the other headers, the ops as the dispatcher knows them (torch.ops.gossamer.*):
 // plain tensors in, plain tensors out, so that they trace, batch and differentiate like torch's own. SparseMatrix is
 // the comfortable way to call them. A pattern travels as a list of tensors: {indptr, indices} or, with its transpose,
-// {indptr, indices, indptr_t, indices_t, perm_t}; `shape` is {rows, cols}.
+// {indptr, indices, indptr_t, indices_t, perm_t}; a product with vectors adds the runs of each (see `runs`). `shape` is
+// {rows, cols}.
 namespace ops {
 
 // The transpose of a pattern: {indptr_t, indices_t, perm_t}, entry q of Aᵀ being entry perm_t[q] of A.
 std::tuple<Tensor, Tensor, Tensor> transpose(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape);
+
+// The first rows of runs of rows that have their entries at the same distances from the diagonal, and the number of
+// rows at the end; empty if they are too short to be of use, and on a device. perm: that of a transpose.
+// kernels/runs.h.
+Tensor runs(const Tensor& indptr, const Tensor& indices, const std::optional<Tensor>& perm, SymIntArrayRef shape);
 
 // {indptr, indices, slot} of the distinct (rows[k], cols[k]); triplet k belongs to entry slot[k]. int32 where it fits.
 std::tuple<Tensor, Tensor, Tensor> coo(const Tensor& rows, const Tensor& cols, at::IntArrayRef shape);

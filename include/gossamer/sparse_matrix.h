@@ -7,6 +7,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -28,29 +29,34 @@ class SparseMatrix {
   SparseMatrix(Pattern pattern, Tensor values);
   SparseMatrix(Tensor indptr, Tensor indices, Tensor values, Shape shape, bool check = true);
 
-  const Pattern& pattern() const { return pattern_; }
-  operator const Pattern&() const { return pattern_; }  // A function of a pattern takes a matrix too, as in Python.
-  const Tensor& values() const { return values_; }
-  const Tensor& indptr() const { return pattern_.indptr(); }
-  const Tensor& indices() const { return pattern_.indices(); }
-  const Shape& shape() const { return pattern_.shape(); }
-  int64_t rows() const { return pattern_.rows(); }
-  int64_t cols() const { return pattern_.cols(); }
+  const Pattern& pattern() const { return transposed_ ? transposed_pattern() : pattern_; }
+  operator const Pattern&() const { return pattern(); }  // A function of a pattern takes a matrix too, as in Python.
+  const Tensor& values() const { return transposed_ ? transposed_values() : values_; }
+  const Tensor& indptr() const { return pattern().indptr(); }
+  const Tensor& indices() const { return pattern().indices(); }
+  const Shape& shape() const { return transposed_ ? transposed_shape() : pattern_.shape(); }
+  int64_t rows() const { return shape()[0]; }
+  int64_t cols() const { return shape()[1]; }
   int64_t nnz() const { return pattern_.nnz(); }
   at::ScalarType dtype() const { return values_.scalar_type(); }
   at::Device device() const { return values_.device(); }
 
-  bool requires_grad() const { return values_.requires_grad(); }
+  bool requires_grad() const { return values().requires_grad(); }
   SparseMatrix& requires_grad_(bool on = true) &;
   SparseMatrix requires_grad_(bool on = true) &&;  // of a temporary: itself, not a reference to what is gone
   std::optional<SparseMatrix> grad() const;        // on the same pattern; empty before a backward
-  SparseMatrix detach() const { return with_values(values_.detach()); }
-  SparseMatrix clone() const { return with_values(values_.clone()); }
+  SparseMatrix detach() const { return with_values(values().detach()); }
+  SparseMatrix clone() const { return with_values(values().clone()); }
 
-  SparseMatrix with_values(Tensor values) const { return SparseMatrix(pattern_, std::move(values)); }
+  SparseMatrix with_values(Tensor values) const { return SparseMatrix(pattern(), std::move(values)); }
+  // Aᵀ costs nothing: products and solves with it take A and transpose it. Its own pattern is built, once, and its
+  // values are gathered, differentiably, when somebody asks for them. Until then it sees changes of A's values in
+  // place.
   SparseMatrix T() const;
+  // Of a transpose whose values nobody has asked for: what it is the transpose of.
+  std::optional<SparseMatrix> original() const;
   SparseMatrix to(at::Device device) const;
-  SparseMatrix to(at::ScalarType dtype) const { return with_values(values_.to(dtype)); }
+  SparseMatrix to(at::ScalarType dtype) const { return with_values(values().to(dtype)); }
   SparseMatrix to(at::Device device, at::ScalarType dtype) const { return to(device).to(dtype); }
   SparseMatrix with_index_type(at::ScalarType type) const;  // int32 or int64; the values are shared
   Tensor to_dense() const;
@@ -114,8 +120,14 @@ class SparseMatrix {
   SparseMatrix triu(int64_t k = 0) const;                  // the entries with j - i >= k
 
  private:
+  struct Transposed;
+  const Pattern& transposed_pattern() const;
+  const Tensor& transposed_values() const;
+  const Shape& transposed_shape() const;
+
   Pattern pattern_;
   Tensor values_;
+  std::shared_ptr<Transposed> transposed_;  // if there is one, this is the transpose of (pattern_, values_)
 };
 
 std::ostream& operator<<(std::ostream& out, const SparseMatrix& A);  // repr()

@@ -58,6 +58,10 @@ def _merge(
     return torch.empty_like(A[0]), entries, torch.empty_like(at_A), torch.empty_like(at_B)
 
 
+def _runs(indptr: Tensor, indices: Tensor, perm: Tensor | None, shape: Sequence[int]) -> Tensor:
+    return _some(indptr)
+
+
 def _narrow(*sizes: int) -> torch.dtype:
     """int32 where it holds these sizes, as ops choose it; a number of entries that is not known is not asked."""
     return torch.int32 if all(size < torch.iinfo(torch.int32).max for size in sizes) else torch.int64
@@ -121,6 +125,7 @@ FAKES = (
     _axis_index,
     _spgemm_pattern,
     _merge,
+    _runs,
     _coo,
     _graph,
     _edges,

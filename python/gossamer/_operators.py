@@ -33,10 +33,12 @@ class Operators(PatternValues):
         """X A = (Aᵀ Xᵀ)ᵀ."""
         if not is_dense(X):
             return NotImplemented
-        A, X = with_dense(self._matrix, X)
+        original = self._original
+        A, X = with_dense(self._matrix if original is None else original, X)
         if X.dim() == 0 or X.dim() > 2:
             raise ValueError(f"matmul: X A wants X of shape (n,) or (k, n), not {tuple(X.shape)}")
-        return spmm(A, X, transpose=True) if X.dim() == 1 else spmm(A, X.T, transpose=True).T
+        t = original is None
+        return spmm(A, X, transpose=t) if X.dim() == 1 else spmm(A, X.T, transpose=t).T
 
     def __add__(self, B: Any) -> Any:
         """On the union of the patterns; dense if B is."""

@@ -69,6 +69,7 @@ class Pattern:
         self._number = next(_numbers)
         self._simple = simple
         self._kept: dict[Hashable, Any] = {}  # what was derived: see keep()
+        self._runs: dict[int, list[Tensor]] = {}  # by the length of the list they go with: see with_runs()
         if check and not torch.compiler.is_compiling():
             torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape, simple is True)
 
@@ -185,6 +186,26 @@ class Pattern:
         for t in operands:  # a plain loop: this is on the way of every small product
             with_transpose = with_transpose or (t is not None and t.requires_grad and torch.is_grad_enabled())
         return self.tensors(with_transpose)
+
+    def with_runs(self, tensors: list[Tensor]) -> list[Tensor]:
+        """The same and, from the second call on, the runs of rows of a grid or a band: for products with vectors."""
+        if torch.compiler.is_compiling():
+            return tensors
+        runs = self._runs.get(len(tensors))
+        if runs is None:
+            if not self._runs:  # the first product: perhaps the only one
+                self._runs[0] = []
+                return tensors
+            runs = self._runs[len(tensors)] = self._find_runs(*tensors)
+        return tensors + runs if runs else tensors
+
+    def _find_runs(self, indptr: Tensor, indices: Tensor, *transpose: Tensor) -> list[Tensor]:
+        """Those of the pattern and of its transpose, if it is given; none if there are none."""
+        find = torch.ops.gossamer.runs.default
+        runs = [find(indptr, indices, None, self.shape)]
+        if transpose:
+            runs.append(find(*transpose, self.shape[::-1]))
+        return runs if any(len(first) for first in runs) else []
 
     def keep(self, key: Hashable, make: Callable[[], Any], other: Pattern | None = None) -> Any:
         """What ``make`` gives, made once and kept with the pattern under ``key``.

@@ -37,9 +37,13 @@ def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
     check_matrix("spmm", "A", A)
     if not is_dense(X):
         raise TypeError(f"spmm: X must be a torch.Tensor or an array, not {type(X).__name__}")
+    if A._original is not None:
+        A, transpose = A._original, not transpose
     if not isinstance(X, Tensor) or X.dtype != A.values.dtype:
         A, X = with_dense(A, X)
     tensors = A.pattern.tensors_for(X, with_transpose=transpose)
+    if X.dim() == 1:
+        tensors = A.pattern.with_runs(tensors)
     return torch.ops.gossamer.spmm.default(tensors, A.values, X, A.pattern.shape, transpose)
 
 
@@ -62,6 +66,8 @@ def spgemm(A: SparseMatrix, B: SparseMatrix, mask: Pattern | SparseMatrix | None
     check_matrix("spgemm", "B", B)
     if A.shape[1] != B.shape[0]:
         raise ValueError(f"spgemm: A is {size(A)} and B is {size(B)}, which do not multiply")
+    if mask is None and A._original is not None and B._original is not None:
+        return spgemm(B._original, A._original).T  # Aᵀ Bᵀ = (B A)ᵀ
     pattern = mask.pattern if isinstance(mask, PatternValues) else mask or A.pattern.product(B.pattern)
     for P in (A.pattern, B.pattern, pattern):
         P.check_simple("spgemm")

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, overload
 
 import torch
 from torch import Tensor
+from torch._C import _functorch
 from torch.utils import _pytree as pytree
 
 from gossamer import _compile as _compile  # torch.compile learns our operators
@@ -128,9 +130,17 @@ class SparseMatrix(Operators, Elementwise, Reductions, Structure, SciPyNames):
 
     @property
     def T(self) -> SparseMatrix:
-        """The transpose. Its pattern is built once; the values are gathered, differentiably."""
-        perm = self.pattern.transpose()[2]
-        return self._trusted(self.pattern.T, self.values.index_select(0, perm))
+        """The transpose, which costs nothing: products and solves with it take this matrix, and transpose it.
+
+        Its own pattern is built, once, and its values are gathered, differentiably, when somebody asks for them. Until
+        then it sees changes of the values in place, as torch's and SciPy's transposes do.
+
+        >>> A = gs.from_dense(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
+        >>> A.T @ torch.tensor([3.0, 4.0])
+        tensor([4., 6.])
+        """
+        original = self._original
+        return Transposed(self) if original is None else original
 
     def to(
         self,
@@ -179,11 +189,91 @@ class SparseMatrix(Operators, Elementwise, Reductions, Structure, SciPyNames):
             return torch.sparse_csr_tensor(*parts, self.shape, check_invariants=False)  # checked when it was built
 
 
+@contextmanager
+def _as_it_was(grad_enabled: bool, depth: int) -> Iterator[None]:
+    """Grad mode and torch.func's transforms as they were: what is kept must not depend on who asks for it first."""
+    left = []
+    while _functorch.get_dynamic_layer_stack_depth() > depth:
+        left.append(_functorch.pop_dynamic_layer_stack())
+    try:
+        with torch.inference_mode(False), torch.set_grad_enabled(grad_enabled):
+            yield
+    finally:
+        for layer in reversed(left):
+            _functorch.push_dynamic_layer_stack(layer)
+
+
+class Transposed(SparseMatrix):
+    """Aᵀ without arrays of its own. With the first question for them it becomes a matrix like any other."""
+
+    __module__ = "gossamer"
+
+    def __init__(self, A: SparseMatrix) -> None:
+        self._original = A._trusted(A.pattern, A.values)  # others may be assigned to A later
+        self._own: Pattern | None = None
+        self._born = torch.is_grad_enabled(), _functorch.get_dynamic_layer_stack_depth()
+
+    @property
+    def pattern(self) -> Pattern:  # type: ignore[override]
+        A = self._original
+        if self._own is None and A is not None:
+            self._own = A.pattern.T
+        assert self._own is not None
+        return self._own
+
+    @property
+    def values(self) -> Tensor:
+        A = self._original
+        if A is not None and torch.compiler.is_compiling():
+            self._take(A.values.index_select(0, A.pattern.transpose()[2]))
+        elif A is not None:
+            with _as_it_was(*self._born):
+                self._take(A.values.index_select(0, A.pattern.transpose()[2]))
+        return self._values
+
+    @values.setter
+    def values(self, values: Any) -> None:
+        self._take(checked_values(self.pattern, values))
+
+    def _take(self, values: Tensor) -> None:
+        """Values of its own, and no original any more; in an order that is safe if two threads ask at once."""
+        self._own, self._values = self.pattern, values
+        self._original = None
+
+    @property
+    def shape(self) -> Shape:
+        A = self._original
+        return self.pattern.shape if A is None else A.shape[::-1]
+
+    @property
+    def nnz(self) -> int:
+        A = self._original
+        return self.pattern.nnz if A is None else A.nnz
+
+    @property
+    def dtype(self) -> torch.dtype:
+        A = self._original
+        return self.values.dtype if A is None else A.dtype
+
+    @property
+    def device(self) -> torch.device:
+        A = self._original
+        return self.values.device if A is None else A.device
+
+    @classmethod
+    def _trusted(cls, pattern: Pattern, values: Tensor) -> SparseMatrix:  # type: ignore[override]
+        return SparseMatrix._trusted(pattern, values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SparseMatrix._trusted, (self.pattern, self.values)
+
+
 # torch.func and friends see a matrix as its values: torch.func.grad(f)(A) is a SparseMatrix.
-pytree.register_pytree_node(
-    SparseMatrix,
-    lambda A: ([A.values], A.pattern),
-    lambda values, pattern: SparseMatrix._trusted(pattern, next(iter(values))),
-    serialized_type_name="gossamer.SparseMatrix",
-    flatten_with_keys_fn=lambda A: ([(pytree.GetAttrKey("values"), A.values)], A.pattern),
-)
+for kind in (SparseMatrix, Transposed):
+    pytree.register_pytree_node(
+        kind,
+        lambda A: ([A.values], A.pattern),
+        lambda values, pattern: SparseMatrix._trusted(pattern, next(iter(values))),
+        serialized_type_name=f"gossamer.{kind.__name__}",
+        flatten_with_keys_fn=lambda A: ([(pytree.GetAttrKey("values"), A.values)], A.pattern),
+    )

@@ -22,6 +22,8 @@ class PatternValues:
 
     pattern: Pattern
     _values: Tensor
+    _original: SparseMatrix | None = None
+    """Of a transpose whose arrays nobody has asked for: the matrix that ops take in its place, transposed."""
 
     @property
     def values(self) -> Tensor:

@@ -37,6 +37,8 @@ def solve_triangular(
     tensor([1., 2.])
     """
     _check_operands("solve_triangular", "L", L, b)
+    if L._original is not None:  # the upper triangle of Aᵀ is the transpose of the lower one of A
+        L, upper, transpose = L._original, not upper, not transpose
     tensors = L.pattern.tensors_for(b, L.values, with_transpose=transpose)
     L.pattern.check_simple("solve_triangular")
     # A device needs none, and would have to tell the host where they begin: it uses those that were asked for.
@@ -61,7 +63,9 @@ class Factor:
 
     def __init__(self, A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> None:
         self.A = A
-        self._real = _real_form(A)  # what is factored: A, or its real form
+        self._flipped = A._original is not None  # what is factored then is Aᵀ
+        A = A if A._original is None else A._original
+        self._real = _real_form(A)  # what is factored, or its real form
         self._asked = kind, engine
         factorize, analysis = torch.ops.gossamer.factorize.default, self._real.pattern.analysis()
         given = analysis, self._real.values, kind, engine
@@ -82,8 +86,8 @@ class Factor:
         """x with A x = b, or Aᵀ x = b; shapes as ``linalg.solve``."""
         _check_operands("solve", "A", self.A, b)
         A, ops = self._real, torch.ops.gossamer
-        op = ops.complex_solve.default if self.A.values.is_complex() else ops.factor_solve.default
-        return op(self._handle, A.pattern.tensors(True), A.values, b, A.shape, transpose)
+        op = ops.complex_solve.default if self.A.dtype.is_complex else ops.factor_solve.default
+        return op(self._handle, A.pattern.tensors(True), A.values, b, A.shape, transpose != self._flipped)
 
     def logdet(self) -> Tensor:
         """log|det A|, a scalar, or (H,) with H matrices on one pattern; ``slogdet`` tells the sign.
@@ -95,7 +99,7 @@ class Factor:
         """
         A = self._real
         result = torch.ops.gossamer.factor_logdet.default(self._handle, A.pattern.tensors(True), A.values, A.shape)
-        return result / 2 if self.A.values.is_complex() else result  # det of the real form is |det A|²
+        return result / 2 if self.A.dtype.is_complex else result  # det of the real form is |det A|²
 
     def slogdet(self) -> SignAndLogDet:
         """The sign of det A (1 or -1, without a gradient) and log|det A|, like ``torch.linalg.slogdet``.
@@ -105,9 +109,9 @@ class Factor:
         >>> round((sign * logabsdet.exp()).item(), 4)
         -6.0
         """
-        if self.A.values.is_complex():
+        if self.A.dtype.is_complex:
             raise TypeError("slogdet: the phase of a complex determinant is not known; logdet is")
-        return SignAndLogDet(torch.ops.gossamer.factor_sign.default(self._handle, self.A.values), self.logdet())
+        return SignAndLogDet(torch.ops.gossamer.factor_sign.default(self._handle, self._real.values), self.logdet())
 
 
 def factorize(A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> Factor:

@@ -139,6 +139,36 @@ TEST(Matrix, ProductsAndGradients) {
   EXPECT_TRUE(torch::equal(P.to_dense(), 2 * mask));
 }
 
+TEST(Matrix, ATransposeCostsNothingUntilItsValuesAreAskedFor) {
+  const auto A = gossamer::poisson({4, 5}, torch::kFloat64)
+                     .with_values(torch::rand({gossamer::poisson({4, 5}).nnz()}, torch::kFloat64))
+                     .requires_grad_();
+  const torch::Tensor x = torch::rand({20}, torch::kFloat64), dense = A.to_dense();
+  const auto T = A.T();
+  ASSERT_TRUE(T.original().has_value());
+  EXPECT_TRUE(torch::allclose(T.matmul(x), dense.t().mv(x)));
+  EXPECT_TRUE(torch::allclose(T.rmatmul(x), dense.mv(x)));
+  EXPECT_TRUE(torch::allclose(gossamer::linalg::solve(T, x), torch::linalg_solve(dense.t(), x)));
+  EXPECT_TRUE(
+      torch::allclose(gossamer::linalg::factorize(T).solve(x, /*transpose=*/true), torch::linalg_solve(dense, x)));
+  EXPECT_TRUE(torch::allclose(gossamer::linalg::solve_triangular(T, x, /*upper=*/true),
+                              torch::linalg_solve(dense.t().triu(), x)));
+  EXPECT_TRUE(torch::allclose(T.matmul(T).to_dense(), dense.t().mm(dense.t())));
+  EXPECT_TRUE(T.original().has_value());  // nobody has asked
+  EXPECT_TRUE(T.T().values().is_same(A.values()));
+
+  torch::Tensor once;
+  {
+    const torch::NoGradGuard guard;
+    once = T.to_dense();  // asks, but the values are those of a time with gradients
+  }
+  EXPECT_FALSE(T.original().has_value());
+  EXPECT_TRUE(torch::equal(once, dense.t()));
+  T.matmul(x).sum().backward();
+  EXPECT_TRUE(torch::allclose(A.grad()->to_dense(), (dense != 0) * x.unsqueeze(1)));
+  EXPECT_EQ(gossamer::eye(3, 5).T().shape(), (gossamer::Shape{5, 3}));
+}
+
 TEST(Matrix, SecondDerivative) {
   auto A = example().requires_grad_();
   const auto x = torch::randn(4, f64).requires_grad_();

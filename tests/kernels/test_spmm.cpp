@@ -202,17 +202,17 @@ TEST(SpmvTransposed, EqualsTheProductWithTheTransposedPattern) {
     T.indices.resize(A.nnz());
     std::vector<int32_t> perm(A.nnz());
     kernels::transpose(A.view(), T.indptr.data(), T.indices.data(), perm.data());
-    std::vector<double> want(A.cols, NAN), got(A.cols, NAN);
+    std::vector<double> want(A.cols, NAN), got(A.cols, NAN), sums(3 * A.cols, NAN);
     kernels::spmm(Pool(Serial{}), Csr<double, int32_t>{T.view(), values.data(), 1, perm.data()}, x.data(), 3, 1,
                   want.data());
     const Csr<double, int32_t> matrix{A.view(), values.data(), 1, nullptr};
     for (const int64_t count : {1, 2, 5}) {
-      kernels::spmv_transposed(Pool(Threads(count)), matrix, x.data(), 3, got.data());
+      kernels::spmv_transposed(Pool(Threads(count)), matrix, x.data(), 3, got.data(), sums.data());
       expect_same_bits(got, want);
     }
     for (double& value : values) value = random.real();  // now the order of the additions shows
-    kernels::spmv_transposed(Pool(Serial{}), matrix, x.data(), 3, want.data());
-    kernels::spmv_transposed(Pool(Threads(3)), matrix, x.data(), 3, got.data());
+    kernels::spmv_transposed(Pool(Serial{}), matrix, x.data(), 3, want.data(), sums.data());
+    kernels::spmv_transposed(Pool(Threads(3)), matrix, x.data(), 3, got.data(), sums.data());
     expect_same_bits(got, want);
   }
 }

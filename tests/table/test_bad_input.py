@@ -183,7 +183,7 @@ MISTAKES: list[Mistake] = [
     (
         lambda gs: torch.ops.gossamer.spmm([torch.tensor([0])], ones(0), ones(0), [0, 0]),
         ValueError,
-        "spmm: a pattern is {indptr, indices} or these and the transpose's {indptr, indices, perm}, not 1 tensors",
+        "spmm: a pattern is {indptr, indices}, perhaps the transpose's three, perhaps runs: not 1 tensors",
     ),
 ]
 
@@ -194,7 +194,7 @@ PYTHON_ONLY = {
     "spmm: A must be a SparseMatrix, not Tensor",
     "spmm: X must be a torch.Tensor or an array, not str",
     "sddmm: P must be a Pattern or a SparseMatrix, not Tensor",
-    "spmm: a pattern is {indptr, indices} or these and the transpose's {indptr, indices, perm}, not 1 tensors",
+    "spmm: a pattern is {indptr, indices}, perhaps the transpose's three, perhaps runs: not 1 tensors",
 }
 
 

@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import gossamer as gs
 from cases import CASES, Make
 
-SYMBOLIC = {"transpose", "merge", "spgemm_pattern", "band", "levels", "kron_pattern", "analyze"}
+SYMBOLIC = {"transpose", "merge", "spgemm_pattern", "band", "levels", "kron_pattern", "analyze", "runs"}
 FILES = {"read_mtx", "write_mtx", "write_npz", "read_integers"}
 REFUSALS = (ValueError, TypeError, IndexError, RuntimeError, NotImplementedError, AssertionError)
 
@@ -96,6 +96,8 @@ def run_the_rest() -> None:
     gs.datasets.stochastic_block_model([60, 60], 0.3, 0.1, seed=1)
     gs.datasets.power_law(300, 900, seed=1)
     torch.ops.gossamer.row_indices(pattern.indptr, pattern.indices)
+    indptr_t, indices_t, perm = gs.poisson(40).pattern.transpose()
+    torch.ops.gossamer.runs(indptr_t, indices_t, perm, (40, 40))
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,8 @@ struct PatternView {
   int64_t rows = 0, cols = 0, nnz = 0;
   const I* indptr = nullptr;
   const I* indices = nullptr;
+  int64_t run_count = 0;  // of the runs of rows that are known, see kernels/runs.h
+  const I* runs = nullptr;
 };
 
 // Structure and values. Values are (nnz, heads): one matrix a head, all on one pattern.

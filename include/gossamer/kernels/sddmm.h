@@ -8,6 +8,7 @@
 #pragma once
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/prefetch.h>
+#include <gossamer/kernels/runs.h>
 #include <gossamer/kernels/simd.h>
 #include <gossamer/kernels/types.h>
 
@@ -95,8 +96,11 @@ template <Host E, class T, class I>
 void sddmm(const E& exec, const PatternView<I>& A, int64_t heads, const T* U, int64_t ldu, const T* V, int64_t ldv,
            int64_t width, T* values) {
   const bool far = is_far<T>(A.cols * ldv);
+  const auto vectors = [&](int64_t begin, int64_t end) { sddmm_vectors(A, begin, end, U, ldu, V, ldv, values); };
   for_each_row_range(exec, A, heads * width, [&](int64_t begin, int64_t end) {
-    if (heads * width == 1) return sddmm_vectors(A, begin, end, U, ldu, V, ldv, values);
+    if (heads * width == 1 && A.run_count > 0 && ldu == 1 && ldv == 1)
+      return sddmm_runs(A, begin, end, U, V, values, vectors);
+    if (heads * width == 1) return vectors(begin, end);
     simd([&]<int bytes> {
       with_lanes<bytes / sizeof(Sum<T>)>(width, [&]<int lanes> {
         for (int64_t i = begin; i < end; ++i)

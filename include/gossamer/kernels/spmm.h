@@ -7,12 +7,13 @@
 // One thread owns one row of Y and adds in the order of p: bitwise the same for every thread count.
 #pragma once
 #include <bit>
-#include <vector>
 
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/pieces.h>
 #include <gossamer/kernels/prefetch.h>
+#include <gossamer/kernels/runs.h>
 #include <gossamer/kernels/simd.h>
+#include <gossamer/kernels/stream.h>
 #include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
@@ -55,7 +56,7 @@ void spmv_scatter(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, in
 }
 
 // `vectors` registers of columns of one row of Y: Y[i, h, 0 : vectors · lanes]. X and y point at their first column.
-template <int lanes, int vectors, bool far, class T, class I>
+template <int lanes, int vectors, bool far, bool streamed, class T, class I>
 [[gnu::always_inline]] inline void spmm_tile(const Csr<T, I>& A, int64_t i, int64_t h, const T* X, int64_t ldx, T* y) {
   Vec<Sum<T>, lanes> sum[vectors] = {}, x;
   for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
@@ -71,32 +72,37 @@ template <int lanes, int vectors, bool far, class T, class I>
       sum[k] += a * x;
     }
   }
-  for (int k = 0; k < vectors; ++k) store<lanes>(sum[k], y + k * lanes);
+  for (int k = 0; k < vectors; ++k)
+    if constexpr (streamed)
+      stream<lanes>(sum[k], y + k * lanes);
+    else
+      store<lanes>(sum[k], y + k * lanes);
 }
 
 // One row of Y for one head, at least `lanes` wide: the widest tiles first; a remainder is covered by a last tile that
 // overlaps its neighbour. Rows narrower than a register are less than two tiles wide.
-template <int lanes, bool narrow, bool far, class T, class I>
+template <int lanes, bool narrow, bool far, bool streamed, class T, class I>
 [[gnu::always_inline]] inline void spmm_row(const Csr<T, I>& A, int64_t i, int64_t h, const T* X, int64_t ldx,
                                             int64_t width, T* y) {
   int64_t c = 0;
   if constexpr (!narrow) {
-    for (; c + 8 * lanes <= width; c += 8 * lanes) spmm_tile<lanes, 8, far>(A, i, h, X + c, ldx, y + c);
-    if (c + 4 * lanes <= width) spmm_tile<lanes, 4, far>(A, i, h, X + c, ldx, y + c), c += 4 * lanes;
-    if (c + 2 * lanes <= width) spmm_tile<lanes, 2, far>(A, i, h, X + c, ldx, y + c), c += 2 * lanes;
+    for (; c + 8 * lanes <= width; c += 8 * lanes) spmm_tile<lanes, 8, far, streamed>(A, i, h, X + c, ldx, y + c);
+    if (c + 4 * lanes <= width) spmm_tile<lanes, 4, far, streamed>(A, i, h, X + c, ldx, y + c), c += 4 * lanes;
+    if (c + 2 * lanes <= width) spmm_tile<lanes, 2, far, streamed>(A, i, h, X + c, ldx, y + c), c += 2 * lanes;
   }
-  if (c + lanes <= width) spmm_tile<lanes, 1, far>(A, i, h, X + c, ldx, y + c), c += lanes;
-  if (c < width) c = width - lanes, spmm_tile<lanes, 1, far>(A, i, h, X + c, ldx, y + c);
+  if (c + lanes <= width) spmm_tile<lanes, 1, far, streamed>(A, i, h, X + c, ldx, y + c), c += lanes;
+  if (c < width) c = width - lanes, spmm_tile<lanes, 1, far, streamed>(A, i, h, X + c, ldx, y + c);
 }
 
-template <int bytes, bool far, class T, class I>
+template <int bytes, bool far, bool streamed, class T, class I>
 [[gnu::always_inline]] inline void spmm_rows(const Csr<T, I>& A, int64_t begin, int64_t end, const T* X, int64_t ldx,
                                              int64_t width, T* Y) {
   constexpr int most = bytes / sizeof(Sum<T>);
   with_lanes<most>(width, [&]<int lanes> {
     for (int64_t i = begin; i < end; ++i)
       for (int64_t h = 0; h < A.heads; ++h)
-        spmm_row<lanes, (lanes < most), far>(A, i, h, X + h * width, ldx, width, Y + (i * A.heads + h) * width);
+        spmm_row<lanes, (lanes < most), far, streamed>(A, i, h, X + h * width, ldx, width,
+                                                       Y + (i * A.heads + h) * width);
   });
 }
 
@@ -104,18 +110,30 @@ template <int bytes, bool far, class T, class I>
 template <class T, class I>
 [[gnu::weak]] void spmm(Cuda, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y, Sum<T>* scratch);
 
+// One matrix times one vector, for the rows begin … end - 1. (Wider operands do not wait for indices, and know no
+// runs.)
+template <bool permuted, class T, class I>
+void spmv(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, int64_t ldx, T* y) {
+  const auto plain = [&](int64_t from, int64_t to) { spmv_range<permuted>(A, from, to, x, ldx, y); };
+  if (A.run_count > 0 && ldx == 1)
+    spmv_runs<permuted>(A, begin, end, x, y, plain);
+  else
+    plain(begin, end);
+}
+
 template <Host E, class T, class I>
 void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y) {
-  const bool far = is_far<T>(A.cols * ldx);
+  const bool far = is_far<T>(A.cols * ldx), stream = streams<T>(Y, A.rows * A.heads * width, width);
   for_each_row_range(exec, A, A.heads * width, [&](int64_t begin, int64_t end) {
     if (begin == end) return;
-    if (A.heads * width == 1)
-      return (A.perm ? spmv_range<true, T, I> : spmv_range<false, T, I>)(A, begin, end, X, ldx, Y);
+    if (A.heads * width == 1) return (A.perm ? spmv<true, T, I> : spmv<false, T, I>)(A, begin, end, X, ldx, Y);
     simd([&]<int bytes> {
-      if (far)
-        spmm_rows<bytes, true>(A, begin, end, X, ldx, width, Y);
+      if (stream)
+        spmm_rows<bytes, true, true>(A, begin, end, X, ldx, width, Y), streamed();
+      else if (far)
+        spmm_rows<bytes, true, false>(A, begin, end, X, ldx, width, Y);
       else
-        spmm_rows<bytes, false>(A, begin, end, X, ldx, width, Y);
+        spmm_rows<bytes, false, false>(A, begin, end, X, ldx, width, Y);
     });
   });
 }
@@ -131,13 +149,13 @@ int64_t scatter_parts(const Csr<T, I>& A) {
 // y = Aᵀ x for one matrix and one vector, without the transposed pattern: parts of A add what they have to a vector of
 // their own, and the vectors are added in order. A's values are read where they lie; through a permutation they would
 // cost a cache miss each. The parts are A's, not the threads', so the result is the same for every number of threads.
+// sums: (scatter_parts(A) - 1, A.cols), scratch.
 template <Host E, class T, class I>
-void spmv_transposed(const E& exec, const Csr<T, I>& A, const T* x, int64_t ldx, T* y) {
+void spmv_transposed(const E& exec, const Csr<T, I>& A, const T* x, int64_t ldx, T* y, T* sums) {
   const int64_t parts = scatter_parts(A);
-  std::vector<T> sums((parts - 1) * A.cols);
   exec.parallel_for(parts, [&](int64_t k) {
-    T* sum = k == 0 ? y : sums.data() + (k - 1) * A.cols;
-    if (k == 0) std::fill(y, y + A.cols, T{0});
+    T* sum = k == 0 ? y : sums + (k - 1) * A.cols;
+    std::fill(sum, sum + A.cols, T{0});
     const RowRange rows = row_range(A, k, parts);
     spmv_scatter(A, rows.begin, rows.end, x, ldx, sum);
   });
@@ -152,7 +170,7 @@ void spmv_transposed(const E& exec, const Csr<T, I>& A, const T* x, int64_t ldx,
 #define GOSSAMER_SPMM(T, I, ...) \
   __VA_ARGS__ template void spmm(const Pool&, const Csr<T, I>&, const T*, int64_t, int64_t, T*);
 #define GOSSAMER_SPMV_TRANSPOSED(T, I, ...) \
-  __VA_ARGS__ template void spmv_transposed(const Pool&, const Csr<T, I>&, const T*, int64_t, T*);
+  __VA_ARGS__ template void spmv_transposed(const Pool&, const Csr<T, I>&, const T*, int64_t, T*, T*);
 #ifdef GOSSAMER_COMPILED
 GOSSAMER_FOR_EACH_TYPE(GOSSAMER_SPMM, extern)
 GOSSAMER_FOR_EACH_REAL_TYPE(GOSSAMER_SPMV_TRANSPOSED, extern)

@@ -8,6 +8,7 @@
 #include <gossamer/kernels/gat.h>
 
 #include "attention/attention.h"
+#include "memory/pages.h"
 
 namespace gossamer {
 namespace {
@@ -85,15 +86,15 @@ AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& 
   check(settings, inputs);
   const PatternTensors A = unpack(op_name, pattern, shape, /*t=*/false);
   const SymInt H = x_src.sym_size(1);
-  const Tensor Z = at::empty_symint({shape[0], H, x_src.sym_size(2)}, x_src.options());
-  const Tensor lse = at::empty_symint({shape[0], H}, x_src.options().dtype(sum_type(x_src)));
+  const Tensor Z = empty_result({shape[0], H, x_src.sym_size(2)}, x_src.options());
+  const Tensor lse = empty_result({shape[0], H}, x_src.options().dtype(sum_type(x_src)));
   launch(op_name, x_src, A.indptr, [&]<class T, class I>(auto exec) {
     const Inputs compact = contiguous_inputs(inputs);
     const auto in = view<T, I>(settings, A, compact);
     if constexpr (Host<decltype(exec)>) {
       kernels::gat(exec, in, mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
     } else {
-      const Tensor scratch = device_scratch(Z, kernels::attention_cuda_scratch(in.A.nnz, in.heads, in.width));
+      const Tensor scratch = scratch_for(Z, kernels::attention_cuda_scratch(in.A.nnz, in.heads, in.width));
       kernels::gat(exec, in, mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse), mutable_ptr<Sum<T>>(scratch));
     }
   });
@@ -107,7 +108,7 @@ AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x
   const Inputs inputs{x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)};
   check(settings, inputs);
   check_outputs(op_name, settings, x_src, G, Z, lse);
-  const Tensor no_edges = at::empty_symint({0, x_src.sym_size(1)}, x_src.options());
+  const Tensor no_edges = empty_result({0, x_src.sym_size(1)}, x_src.options());
   const Tensor dx_src = empty_for(x_src), d_src = empty_for(alpha_src), d_dst = empty_for(alpha_dst),
                d_edge = alpha_edge ? empty_for(*alpha_edge) : no_edges;
   if (x_src.is_meta()) return {dx_src, d_src, d_dst, d_edge};
@@ -116,7 +117,7 @@ AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x
   const Inputs compact = contiguous_inputs(inputs);
   const Tensor G_ = G.contiguous(), Z_ = Z.contiguous(), lse_ = lse.contiguous();
   const int64_t edges = A.indices.size(0), heads = x_src.size(1);
-  const Tensor scratch = device_scratch(
+  const Tensor scratch = scratch_for(
       x_src, G.is_cuda() ? kernels::gat_cuda_scratch(edges, heads, x_src.size(2)) : (edges + 3 * G.size(0)) * heads);
   launch(op_name, x_src, A.indptr, [&]<class T, class I>(auto exec) {
     const kernels::GatGradients<T> gradients{mutable_ptr<T>(dx_src), mutable_ptr<T>(d_src), mutable_ptr<T>(d_dst),

@@ -7,6 +7,7 @@
 #include <gossamer/kernels/gatv2_backward.h>
 
 #include "attention/attention.h"
+#include "memory/pages.h"
 
 namespace gossamer {
 namespace {
@@ -91,15 +92,15 @@ AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& 
   check(settings, inputs);
   const PatternTensors A = unpack(op_name, pattern, shape, /*t=*/false);
   const SymInt H = x_src.sym_size(1);
-  const Tensor Z = at::empty_symint({shape[0], H, x_src.sym_size(2)}, x_src.options());
-  const Tensor lse = at::empty_symint({shape[0], H}, x_src.options().dtype(sum_type(x_src)));
+  const Tensor Z = empty_result({shape[0], H, x_src.sym_size(2)}, x_src.options());
+  const Tensor lse = empty_result({shape[0], H}, x_src.options().dtype(sum_type(x_src)));
   launch(op_name, x_src, A.indptr, [&]<class T, class I>(auto exec) {
     const Inputs compact = contiguous_inputs(inputs);
     const auto in = view<T, I>(settings, A, compact);
     if constexpr (Host<decltype(exec)>) {
       kernels::gatv2(exec, in, mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse));
     } else {
-      const Tensor scratch = device_scratch(Z, kernels::attention_cuda_scratch(in.A.nnz, in.heads, in.width));
+      const Tensor scratch = scratch_for(Z, kernels::attention_cuda_scratch(in.A.nnz, in.heads, in.width));
       kernels::gatv2(exec, in, mutable_ptr<T>(Z), mutable_ptr<Sum<T>>(lse), mutable_ptr<Sum<T>>(scratch));
     }
   });
@@ -113,7 +114,7 @@ AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x
   const Inputs inputs{x_src, x_dst, att, or_undefined(x_edge)};
   check(settings, inputs);
   check_outputs(op_name, settings, x_src, G, Z, lse);
-  const Tensor no_edges = at::empty_symint({0, x_src.sym_size(1), x_src.sym_size(2)}, x_src.options());
+  const Tensor no_edges = empty_result({0, x_src.sym_size(1), x_src.sym_size(2)}, x_src.options());
   const Tensor d_src = empty_for(x_src), d_dst = empty_for(x_dst), d_att = empty_for(att),
                d_edge = x_edge ? empty_for(*x_edge) : no_edges;
   if (x_src.is_meta()) return {d_src, d_dst, d_att, d_edge};
@@ -122,7 +123,7 @@ AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x
   const Inputs compact = contiguous_inputs(inputs);
   const Tensor G_ = G.contiguous(), Z_ = Z.contiguous(), lse_ = lse.contiguous();
   const int64_t edges = A.indices.size(0), heads = x_src.size(1);
-  const Tensor scratch = device_scratch(
+  const Tensor scratch = scratch_for(
       x_src, G.is_cuda() ? kernels::gatv2_cuda_scratch(G.size(0), edges, heads, x_src.size(2)) : 2 * edges * heads);
   launch(op_name, x_src, A.indptr, [&]<class T, class I>(auto exec) {
     const kernels::Gatv2Gradients<T> gradients{mutable_ptr<T>(d_src), mutable_ptr<T>(d_dst), mutable_ptr<T>(d_att),

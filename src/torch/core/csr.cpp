@@ -2,10 +2,13 @@
 #include "core/csr.h"
 
 #include <ATen/TensorSubclassLikeUtils.h>
-#include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+#include <functional>
 #include <sstream>
+
+#include "memory/pages.h"
 
 namespace gossamer {
 
@@ -50,12 +53,30 @@ void check_entries(const char* op, const Tensor& indptr, const Tensor& indices) 
                     " indices");
 }
 
+// The first rows of runs, and the number of rows at the end; empty if there are none.
+Tensor checked_runs(const char* op, const Tensor& runs, const Tensor& indptr, const SymInt& rows) {
+  check_index(op, "runs", runs, indptr);
+  if (!has_numbers(runs) || runs.size(0) == 0) return runs;
+  const int64_t first = number_at(runs, 0), last = number_at(runs, runs.size(0) - 1);
+  TORCH_CHECK_VALUE(first == 0 && last == rows, op, ": runs go from row ", first, " to ", last, ", not from 0 to ",
+                    rows);
+  const Tensor compact = runs.contiguous();
+  const auto ascend = [&]<class I>(const I* row) {
+    return std::is_sorted(row, row + compact.size(0), std::less_equal<I>());
+  };
+  TORCH_CHECK_VALUE(runs.scalar_type() == at::kInt ? ascend(ptr<int32_t>(compact)) : ascend(ptr<int64_t>(compact)), op,
+                    ": runs must ascend");
+  return compact;
+}
+
 }  // namespace
 
 PatternTensors unpack(const char* op, TensorList pattern, SymIntArrayRef shape, bool t) {
-  TORCH_CHECK_VALUE(pattern.size() == 2 || pattern.size() == 5, op,
-                    ": a pattern is {indptr, indices} or these and the transpose's {indptr, indices, perm}, not ",
-                    pattern.size(), " tensors");
+  const size_t given = pattern.size();
+  const bool has_transpose = given >= 5, has_runs = given == 3 || given == 7;
+  TORCH_CHECK_VALUE(given == 2 || given == 5 || has_runs, op,
+                    ": a pattern is {indptr, indices}, perhaps the transpose's three, perhaps runs: not ", given,
+                    " tensors");
   TORCH_CHECK_VALUE(shape.size() == 2, op, ": shape must be (rows, cols), not ", shape.size(), " numbers");
   const Tensor &indptr = pattern[0], &indices = pattern[1];
   check_index(op, "indptr", indptr, indptr);
@@ -63,10 +84,14 @@ PatternTensors unpack(const char* op, TensorList pattern, SymIntArrayRef shape, 
   TORCH_CHECK_VALUE(indptr.sym_size(0) == shape[0] + 1, op, ": indptr has ", indptr.sym_size(0),
                     " entries but a matrix of ", shape[0], " rows needs ", shape[0] + 1);
   check_entries(op, indptr, indices);
-  if (!t) return {shape[0], shape[1], indptr.contiguous(), indices.contiguous(), {}};
-  if (pattern.size() == 2) {
+  const auto runs = [&](size_t at, const SymInt& rows) {
+    return has_runs ? checked_runs(op, pattern[at], indptr, rows) : Tensor();
+  };
+  if (!t)
+    return {shape[0], shape[1], indptr.contiguous(), indices.contiguous(), {}, runs(given == 3 ? 2 : 5, shape[0])};
+  if (!has_transpose) {
     const auto [indptr_t, indices_t, perm] = ops::transpose(indptr, indices, shape);
-    return {shape[1], shape[0], indptr_t, indices_t, perm};
+    return {shape[1], shape[0], indptr_t, indices_t, perm, {}};
   }
   check_index(op, "the transpose's indptr", pattern[2], indptr);
   check_index(op, "the transpose's indices", pattern[3], indptr);
@@ -74,7 +99,8 @@ PatternTensors unpack(const char* op, TensorList pattern, SymIntArrayRef shape, 
   TORCH_CHECK_VALUE(pattern[2].sym_size(0) == shape[1] + 1 && pattern[3].sym_size(0) == indices.sym_size(0) &&
                         pattern[4].sym_size(0) == indices.sym_size(0),
                     op, ": the transpose in the pattern is of another matrix");
-  return {shape[1], shape[0], pattern[2].contiguous(), pattern[3].contiguous(), pattern[4].contiguous()};
+  return {shape[1],         shape[0], pattern[2].contiguous(), pattern[3].contiguous(), pattern[4].contiguous(),
+          runs(6, shape[1])};
 }
 
 void check_dense(const char* op, const char* name, const Tensor& dense, const PatternTensors& A, const SymInt& rows,
@@ -124,7 +150,7 @@ std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors) {
 }
 
 Tensor empty_for(const Tensor& t) {
-  return at::empty_symint(t.sym_sizes(), t.options());
+  return empty_result(t.sym_sizes(), t.options());
 }
 
 at::ScalarType sum_type(const Tensor& t) {
@@ -132,8 +158,8 @@ at::ScalarType sum_type(const Tensor& t) {
   return t.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-Tensor device_scratch(const Tensor& t, int64_t numbers) {
-  return at::empty({numbers}, t.options().dtype(sum_type(t)));
+Tensor scratch_for(const Tensor& t, int64_t numbers) {
+  return empty_result({SymInt(numbers)}, t.options().dtype(sum_type(t)));
 }
 
 }  // namespace gossamer

@@ -30,12 +30,20 @@ T* mutable_ptr(const Tensor& t) {
 struct PatternTensors {
   SymInt rows, cols;
   Tensor indptr, indices, perm;
+  Tensor runs;  // kernels/runs.h; undefined or empty if none are known
 
   SymInt nnz() const { return indices.sym_size(0); }
 
   template <class I>
   PatternView<I> view() const {
-    return {indptr.size(0) - 1, cols.expect_int(), indices.size(0), ptr<I>(indptr), ptr<I>(indices)};
+    const int64_t run_count = runs.defined() && runs.size(0) > 0 ? runs.size(0) - 1 : 0;
+    return {indptr.size(0) - 1,
+            cols.expect_int(),
+            indices.size(0),
+            ptr<I>(indptr),
+            ptr<I>(indices),
+            run_count,
+            run_count ? ptr<I>(runs) : nullptr};
   }
   template <class T, class I>
   Csr<T, I> view(const Tensor& values, int64_t heads) const {
@@ -77,8 +85,9 @@ bool has_numbers(const Tensor& t);
 std::vector<Tensor> contiguous(const std::vector<Tensor>& tensors);
 Tensor empty_for(const Tensor& t);         // of the same shape, contiguous
 at::ScalarType sum_type(const Tensor& t);  // in which a kernel adds numbers of t's type
-// So many numbers of that type beside t, for a kernel to write and read; queued behind it, their memory is used again.
-Tensor device_scratch(const Tensor& t, int64_t numbers);
+// So many numbers of that type beside t, for a kernel to write and read. Their memory is used again: on a device behind
+// the kernel that is queued, on the host by the next result.
+Tensor scratch_for(const Tensor& t, int64_t numbers);
 
 // For messages: "(5, 7)".
 std::string shape_text(const Tensor& t);

@@ -80,24 +80,24 @@ SparseMatrix operator/(const SparseMatrix& A, const at::Scalar& s) {
 }
 
 SparseMatrix SparseMatrix::abs() const {
-  return with_values(values_.abs());
+  return with_values(values().abs());
 }
 
 SparseMatrix SparseMatrix::conj() const {
-  return with_values(values_.conj());
+  return with_values(values().conj());
 }
 
 SparseMatrix SparseMatrix::real() const {
-  return with_values(values_.is_complex() ? at::real(values_) : values_);
+  return with_values(values().is_complex() ? at::real(values()) : values());
 }
 
 SparseMatrix SparseMatrix::imag() const {
-  return with_values(values_.is_complex() ? at::imag(values_) : at::zeros_like(values_));
+  return with_values(values().is_complex() ? at::imag(values()) : at::zeros_like(values()));
 }
 
 SparseMatrix SparseMatrix::pow(double p) const {
   TORCH_CHECK_VALUE(p > 0, "pow: the exponent must be positive, not ", p, ": 0 ** p would not be 0");
-  return with_values(values_.pow(p));
+  return with_values(values().pow(p));
 }
 
 SparseMatrix SparseMatrix::scale_rows(const Tensor& d) const {
@@ -109,10 +109,10 @@ SparseMatrix SparseMatrix::scale_cols(const Tensor& d) const {
 }
 
 SparseMatrix SparseMatrix::map(const std::function<Tensor(const Tensor&)>& f) const {
-  const Tensor values = f(values_);
-  TORCH_CHECK_VALUE(values.dim() >= 1 && values.dim() <= 2 && values.size(0) == nnz(), "map: f must give values for ",
-                    nnz(), " entries, not ", shape_text(values));
-  return with_values(values);
+  const Tensor mapped = f(values());
+  TORCH_CHECK_VALUE(mapped.dim() >= 1 && mapped.dim() <= 2 && mapped.size(0) == nnz(), "map: f must give values for ",
+                    nnz(), " entries, not ", shape_text(mapped));
+  return with_values(mapped);
 }
 
 }  // namespace gossamer

@@ -25,6 +25,7 @@ struct Pattern::State {
   std::atomic<Entries> entries;
   std::once_flag transposed;
   std::atomic<bool> has_transpose = false;
+  std::atomic<bool> has_vectors = false;  // a product with a vector was made
   Tensor indptr_t, indices_t, perm_t;
   std::weak_ptr<State> transpose_of;
 
@@ -60,7 +61,7 @@ Pattern::Pattern()
 Pattern Pattern::adopt(at::TensorList tensors, Shape shape, Entries entries) {
   unpack("Pattern", tensors, {SymInt(shape[0]), SymInt(shape[1])}, /*t=*/false);  // for its checks
   Pattern pattern(tensors[0], tensors[1], shape, /*check=*/false, entries);
-  if (tensors.size() == 5)
+  if (tensors.size() >= 5)
     std::call_once(pattern.state_->transposed, [&] {
       pattern.state_->indptr_t = tensors[2], pattern.state_->indices_t = tensors[3],
       pattern.state_->perm_t = tensors[4];
@@ -224,6 +225,20 @@ std::vector<Tensor> Pattern::tensors(bool with_transpose) const {
 std::vector<Tensor> Pattern::tensors_for(std::initializer_list<Tensor> operands, bool with_transpose) const {
   const auto differentiated = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
   return tensors(with_transpose || (c10::GradMode::is_enabled() && std::ranges::any_of(operands, differentiated)));
+}
+
+std::vector<Tensor> Pattern::with_runs(std::vector<Tensor> tensors) const {
+  if (!state_->has_vectors.exchange(true) || !indptr().is_cpu()) return tensors;
+  using Pair = std::vector<Tensor>;
+  const bool both = tensors.size() == 5;
+  const auto found = keep<Pair>(both ? "runs of both" : "runs", [&]() -> Pair {
+    Pair runs = {ops::runs(tensors[0], tensors[1], {}, sym_shape())};
+    const std::array<c10::SymInt, 2> turned = {cols(), rows()};
+    if (both) runs.push_back(ops::runs(tensors[2], tensors[3], tensors[4], turned));
+    return std::ranges::all_of(runs, [](const Tensor& t) { return t.numel() == 0; }) ? Pair() : runs;
+  });
+  tensors.insert(tensors.end(), found.begin(), found.end());
+  return tensors;
 }
 
 std::any Pattern::kept(const std::string& name, const std::shared_ptr<State>& other,

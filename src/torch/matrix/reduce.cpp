@@ -195,13 +195,13 @@ Tensor SparseMatrix::argmin(std::optional<int64_t> dim) const {
 }
 
 Tensor SparseMatrix::count_nonzero(std::optional<int64_t> dim) const {
-  pattern_.check_simple("count_nonzero");
-  return reduced(ops::sum, with_values(values_.ne(0)), dim);
+  pattern().check_simple("count_nonzero");
+  return reduced(ops::sum, with_values(values().ne(0)), dim);
 }
 
 Tensor SparseMatrix::norm() const {
-  pattern_.check_simple("norm");
-  return frobenius(values_);
+  pattern().check_simple("norm");
+  return frobenius(values());
 }
 
 bool allclose(const SparseMatrix& A, const SparseMatrix& B, double rtol, double atol, bool equal_nan) {

@@ -12,6 +12,7 @@
 #include "core/differentiable.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "memory/pages.h"
 
 namespace gossamer {
 namespace {
@@ -20,14 +21,14 @@ Tensor forward(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
   const PatternTensors A = unpack("row_softmax", pattern, shape, /*t=*/false);
   check_dense("row_softmax", "values", values, A, A.nnz(), "entries");
   TORCH_CHECK_VALUE(values.dim() <= 2, "row_softmax: values must be (nnz,) or (nnz, H), not ", shape_text(values));
-  const Tensor P = at::empty_symint(values.sym_sizes(), values.options());
+  const Tensor P = empty_result(values.sym_sizes(), values.options());
   launch("row_softmax", values, A.indptr, [&]<class T, class I>(auto exec) {
     const Tensor v = values.contiguous();
     const auto M = A.view<T, I>(v, values.dim() == 2 ? values.size(1) : 1);
     if constexpr (Host<decltype(exec)>) {
       kernels::row_softmax(exec, M, mutable_ptr<T>(P));
     } else {
-      const Tensor scratch = device_scratch(P, 2 * kernels::piece_places(M.nnz) * M.heads);
+      const Tensor scratch = scratch_for(P, 2 * kernels::piece_places(M.nnz) * M.heads);
       kernels::row_softmax(exec, M, mutable_ptr<T>(P), mutable_ptr<Sum<T>>(scratch));
     }
   });
@@ -69,7 +70,7 @@ Tensor ops::row_softmax(TensorList pattern, const Tensor& values, SymIntArrayRef
 }
 
 SparseMatrix SparseMatrix::row_softmax() const {
-  return with_values(ops::row_softmax(pattern_.tensors(), values_, pattern_.sym_shape()));
+  return with_values(ops::row_softmax(pattern().tensors(), values(), pattern().sym_shape()));
 }
 
 }  // namespace gossamer

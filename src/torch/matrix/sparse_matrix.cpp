@@ -25,54 +25,50 @@ SparseMatrix::SparseMatrix(Tensor indptr, Tensor indices, Tensor values, Shape s
     : SparseMatrix(Pattern(std::move(indptr), std::move(indices), shape, check), std::move(values)) {}
 
 SparseMatrix& SparseMatrix::requires_grad_(bool on) & {
-  values_.requires_grad_(on);
+  values().requires_grad_(on);
   return *this;
 }
 
 SparseMatrix SparseMatrix::requires_grad_(bool on) && {
-  values_.requires_grad_(on);
+  values().requires_grad_(on);
   return std::move(*this);
 }
 
 std::optional<SparseMatrix> SparseMatrix::grad() const {
-  if (!values_.grad().defined()) return std::nullopt;
-  return with_values(values_.grad());
-}
-
-SparseMatrix SparseMatrix::T() const {
-  return SparseMatrix(pattern_.T(), values_.index_select(0, pattern_.transpose_perm()));
+  if (!values().grad().defined()) return std::nullopt;
+  return with_values(values().grad());
 }
 
 SparseMatrix SparseMatrix::to(at::Device device) const {
-  return SparseMatrix(pattern_.to(device), values_.to(device));
+  return SparseMatrix(pattern().to(device), values().to(device));
 }
 
 SparseMatrix SparseMatrix::with_index_type(at::ScalarType type) const {
-  return SparseMatrix(pattern_.with_index_type(type), values_);
+  return SparseMatrix(pattern().with_index_type(type), values());
 }
 
 Tensor SparseMatrix::to_dense() const {
-  return ops::to_dense(pattern_.indptr(), pattern_.indices(), values_, shape(), pattern_.simple());
+  return ops::to_dense(pattern().indptr(), pattern().indices(), values(), shape(), pattern().simple());
 }
 
 Tensor SparseMatrix::to_torch() const {
-  pattern_.check_simple("to_torch");
-  TORCH_CHECK_VALUE(values_.dim() == 1, "to_torch: values must be (nnz,), not ", shape_text(values_));
-  return at::_sparse_csr_tensor_unsafe(pattern_.indptr(), pattern_.indices(), values_, shape(),
-                                       values_.options().layout(at::kSparseCsr));
+  pattern().check_simple("to_torch");
+  TORCH_CHECK_VALUE(values().dim() == 1, "to_torch: values must be (nnz,), not ", shape_text(values()));
+  return at::_sparse_csr_tensor_unsafe(pattern().indptr(), pattern().indices(), values(), shape(),
+                                       values().options().layout(at::kSparseCsr));
 }
 
 SparseMatrix SparseMatrix::coalesce() const {
-  if (pattern_.simple()) return *this;
-  return from_coo(pattern_.row_indices(), pattern_.indices(), values_, shape());
+  if (pattern().simple()) return *this;
+  return from_coo(pattern().row_indices(), pattern().indices(), values(), shape());
 }
 
 std::string SparseMatrix::repr() const {
   const auto name = [](at::ScalarType type) { return c10::getDtypeNames(type).first; };  // float64, as Python says it
   std::ostringstream text;
   text << "SparseMatrix(" << rows() << " x " << cols() << ", nnz=" << nnz();
-  if (values_.dim() == 2) text << ", heads=" << values_.size(1);
-  text << ", " << name(dtype()) << ", " << name(pattern_.indices().scalar_type()) << ", " << device();
+  if (values().dim() == 2) text << ", heads=" << values().size(1);
+  text << ", " << name(dtype()) << ", " << name(pattern().indices().scalar_type()) << ", " << device();
   if (requires_grad()) text << ", requires_grad=True";
   text << ")";
   return text.str();

@@ -13,6 +13,7 @@
 #include "core/differentiable.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "memory/pages.h"
 
 namespace gossamer {
 namespace {
@@ -65,7 +66,7 @@ Tensor pick_forward(const Tensor& whole, const Tensor& at) {
   check_map("pick", at, whole, whole.sym_size(0));
   if (by_torch(whole)) return whole.index_select(0, at);
   if (whole.is_complex()) return complex_heads(pick_forward(real_heads(whole), at), whole);
-  const Tensor part = at::empty_symint(with_entries(whole, at.sym_size(0)), whole.options());
+  const Tensor part = empty_result(with_entries(whole, at.sym_size(0)), whole.options());
   launch("pick", whole, at, [&]<class T, class I>(auto exec) {
     if constexpr (Host<decltype(exec)>) {
       const Tensor w = whole.contiguous(), map = at.contiguous();
@@ -80,7 +81,7 @@ Tensor place_forward(const Tensor& part, const Tensor& at, SymInt n) {
   if (part.is_complex()) return complex_heads(place_forward(real_heads(part), at, std::move(n)), part);
   if (by_torch(part))
     return at::zeros_symint(with_entries(part, std::move(n)), part.options()).index_copy(0, at.to(at::kLong), part);
-  const Tensor whole = at::empty_symint(with_entries(part, std::move(n)), part.options());
+  const Tensor whole = empty_result(with_entries(part, std::move(n)), part.options());
   launch("place", part, at, [&]<class T, class I>(auto exec) {
     if constexpr (Host<decltype(exec)>) {
       const Tensor p = part.contiguous(), map = at.contiguous();
@@ -102,7 +103,7 @@ Tensor sum_forward(const Tensor& a, const Tensor& at_a, const Tensor& b, const T
                     shape_text(a), " and b ", shape_text(b), " have different heads");
   if (a.is_complex()) return complex_heads(sum_forward(real_heads(a), at_a, real_heads(b), at_b, std::move(n)), a);
   if (by_torch(a)) return place_forward(a, at_a, n).add_(place_forward(b, at_b, n));
-  const Tensor whole = at::empty_symint(with_entries(a, std::move(n)), a.options());
+  const Tensor whole = empty_result(with_entries(a, std::move(n)), a.options());
   launch("place_sum", a, at_a, [&]<class T, class I>(auto exec) {
     if constexpr (Host<decltype(exec)>) {
       const Tensor u = a.contiguous(), v = b.contiguous(), map_u = at_a.contiguous(), map_v = at_b.contiguous();

@@ -11,6 +11,7 @@
 #include "core/differentiable.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "memory/pages.h"
 
 namespace gossamer {
 namespace {
@@ -29,7 +30,7 @@ Tensor forward(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArray
   const bool heads = U.dim() == 3;
   std::vector<SymInt> size = {A.nnz()};
   if (heads) size.push_back(U.sym_size(1));
-  const Tensor values = at::empty_symint(size, U.options());
+  const Tensor values = empty_result(size, U.options());
   launch("sddmm", U, A.indptr, [&]<class T, class I>(auto exec) {
     const Tensor u = with_compact_rows(U), v = with_compact_rows(V);
     const int64_t H = heads ? U.size(1) : 1, width = U.dim() == 1 ? 1 : U.size(-1);

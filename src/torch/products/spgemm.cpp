@@ -17,6 +17,7 @@
 #include "core/host.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "memory/pages.h"
 #include "structure/device.h"
 
 namespace gossamer {
@@ -74,7 +75,7 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
     };
     return in_int64(a.to(at::kLong), b.to(at::kLong)).to(a.scalar_type());
   }
-  const Tensor c = at::empty_symint({C.nnz()}, a.options());
+  const Tensor c = empty_result({C.nnz()}, a.options());
   const auto compute = [&]<class T, class I>(auto exec) {
     const Tensor in_A = a.contiguous(), in_B = b.contiguous();
     const auto u = A.view<T, I>(in_A, 1), v = B.view<T, I>(in_B, 1);
@@ -86,7 +87,7 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
     } else if (form == ops::nt) {
       kernels::spgemm_nt(exec, u, v, C.view<I>(), mutable_ptr<T>(c));
     } else {  // Aᵀ is what A is a view of
-      const Tensor scratch = device_scratch(c, c.numel());
+      const Tensor scratch = scratch_for(c, c.numel());
       kernels::spgemm_nn(exec, u, v, C.view<I>(), mutable_ptr<T>(c), mutable_ptr<Sum<T>>(scratch));
     }
   };

@@ -11,6 +11,7 @@
 #include "core/differentiable.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "memory/pages.h"
 
 namespace gossamer {
 namespace {
@@ -46,21 +47,23 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& X, SymInt
   auto size = X.sym_sizes().vec();
   size[0] = A.rows;
   if (is_integral(values)) return integer_product(A, values, X, size);
-  const Tensor Y = at::empty_symint(size, X.options());
+  const Tensor Y = empty_result(size, X.options());
   launch("spmm", X, A.indptr, [&]<class T, class I>(auto exec) {
     const Tensor x = with_compact_rows(X), v = values.contiguous();
     const bool heads = values.dim() == 2;
     const int64_t H = heads ? values.size(1) : 1, width = X.dim() == heads + 2 ? X.size(-1) : 1;
     const auto M = A.view<T, I>(v, H);
     if constexpr (!Host<decltype(exec)>) {
-      const Tensor scratch = device_scratch(Y, kernels::piece_places(M.nnz) * H * width);
+      const Tensor scratch = scratch_for(Y, kernels::piece_places(M.nnz) * H * width);
       return kernels::spmm(exec, M, ptr<T>(x), x.stride(0), width, mutable_ptr<T>(Y), mutable_ptr<Sum<T>>(scratch));
     } else {
       // One vector times the transpose: parts of the stored matrix scatter what they have, which is faster than reading
       // the values through the transpose's permutation.
       if constexpr (std::same_as<T, Sum<T>>)
-        if (const auto S = stored.view<T, I>(v, 1); t && H * width == 1 && kernels::scatter_parts(S) > 1)
-          return kernels::spmv_transposed(exec, S, ptr<T>(x), x.stride(0), mutable_ptr<T>(Y));
+        if (const auto S = stored.view<T, I>(v, 1); t && H * width == 1 && kernels::scatter_parts(S) > 1) {
+          const Tensor sums = scratch_for(Y, (kernels::scatter_parts(S) - 1) * S.cols);
+          return kernels::spmv_transposed(exec, S, ptr<T>(x), x.stride(0), mutable_ptr<T>(Y), mutable_ptr<T>(sums));
+        }
       kernels::spmm(exec, M, ptr<T>(x), x.stride(0), width, mutable_ptr<T>(Y));
     }
   });
@@ -102,8 +105,11 @@ Tensor ops::spmm(TensorList pattern, const Tensor& values, const Tensor& X, SymI
 }
 
 Tensor spmm(const SparseMatrix& A, const Tensor& X, bool transpose) {
+  if (const auto original = A.original()) return spmm(*original, X, !transpose);
   const auto [v, x] = without_integers(A.values(), X);
-  return ops::spmm(A.pattern().tensors_for({x}, transpose), v, x, A.pattern().sym_shape(), transpose);
+  auto tensors = A.pattern().tensors_for({x}, transpose);
+  if (x.dim() == 1) tensors = A.pattern().with_runs(std::move(tensors));
+  return ops::spmm(tensors, v, x, A.pattern().sym_shape(), transpose);
 }
 
 }  // namespace gossamer

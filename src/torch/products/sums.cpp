@@ -32,6 +32,7 @@ Tensor scaled(const Tensor& values, const Number& factor) {
 SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::optional<Pattern>& mask) {
   TORCH_CHECK_VALUE(A.cols() == B.rows(), "spgemm: A is ", A.rows(), " x ", A.cols(), " and B is ", B.rows(), " x ",
                     B.cols(), ", which do not multiply");
+  if (const auto At = A.original(), Bt = B.original(); At && Bt && !mask) return spgemm(*Bt, *At).T();  // (B A)ᵀ
   Pattern P = A.pattern(), Q = B.pattern();
   P.check_simple("spgemm"), Q.check_simple("spgemm");
   const Pattern C = mask ? *mask : P.product(Q);

@@ -21,23 +21,25 @@ SparseMatrix real_form(const SparseMatrix& A) {
 
 }  // namespace
 
-Factor::Factor(SparseMatrix A, SparseMatrix real, Tensor handle)
-    : A_(std::move(A)), real_(std::move(real)), handle_(std::move(handle)) {}
+Factor::Factor(SparseMatrix A, SparseMatrix real, Tensor handle, bool flipped)
+    : A_(std::move(A)), real_(std::move(real)), handle_(std::move(handle)), flipped_(flipped) {}
 
 Tensor Factor::solve(const Tensor& b, bool transpose) const {
-  const auto op = A_.values().is_complex() ? ops::complex_solve : ops::factor_solve;
-  return op(handle_, real_.pattern().tensors(true), real_.values(), b, real_.pattern().sym_shape(), transpose);
+  const auto op = at::isComplexType(A_.dtype()) ? ops::complex_solve : ops::factor_solve;
+  const Pattern& P = real_.pattern();
+  return op(handle_, P.tensors(true), real_.values(), b, P.sym_shape(), transpose != flipped_);
 }
 
 Tensor Factor::logdet() const {
   const Pattern& P = real_.pattern();
   const Tensor result = ops::factor_logdet(handle_, P.tensors(true), real_.values(), P.sym_shape());
-  return A_.values().is_complex() ? result / 2 : result;  // det of the real form is |det A|²
+  return at::isComplexType(A_.dtype()) ? result / 2 : result;  // det of the real form is |det A|²
 }
 
 SignAndLogDet Factor::slogdet() const {
-  TORCH_CHECK_TYPE(!A_.values().is_complex(), "slogdet: the phase of a complex determinant is not known; logdet is");
-  return {ops::factor_sign(handle_, A_.values()), logdet()};
+  TORCH_CHECK_TYPE(!at::isComplexType(A_.dtype()),
+                   "slogdet: the phase of a complex determinant is not known; logdet is");
+  return {ops::factor_sign(handle_, real_.values()), logdet()};
 }
 
 std::string Factor::engine() const {
@@ -45,9 +47,12 @@ std::string Factor::engine() const {
 }
 
 Factor factorize(const SparseMatrix& A, const std::string& kind, const std::string& engine) {
-  A.pattern().check_simple("factorize");
-  const SparseMatrix real = real_form(A);
-  return Factor(A, real, ops::factorize(real.pattern().analysis(), real.values(), kind, engine));
+  const auto original = A.original();
+  const SparseMatrix& factored = original ? *original : A;
+  factored.pattern().check_simple("factorize");
+  const SparseMatrix real = real_form(factored);
+  const Tensor handle = ops::factorize(real.pattern().analysis(), real.values(), kind, engine);
+  return Factor(A, real, handle, /*flipped=*/original.has_value());
 }
 
 Tensor solve(const SparseMatrix& A, const Tensor& b, const std::string& kind, const std::string& engine) {

@@ -9,6 +9,7 @@
 #include "core/host.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "memory/pages.h"
 #include "solve/linear_solve.h"
 #include "solve/solve.h"
 
@@ -18,8 +19,8 @@ namespace {
 std::tuple<Tensor, Tensor> levels(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, bool upper) {
   check_square("levels", shape);
   const PatternTensors A = host_pattern("levels", {indptr, indices}, shape);
-  const Tensor level_ptr = at::empty_symint({A.rows + 1}, indptr.options()),
-               order = at::empty_symint({A.rows}, indptr.options());
+  const Tensor level_ptr = empty_result({A.rows + 1}, indptr.options()),
+               order = empty_result({A.rows}, indptr.options());
   if (indptr.is_meta()) return {level_ptr, order};
   with_index_type<void>(indptr.scalar_type(), [&]<class, class I> {
     kernels::levels(A.view<I>(), upper, mutable_ptr<I>(level_ptr), mutable_ptr<I>(order));
@@ -49,7 +50,7 @@ std::tuple<Tensor, Tensor> levels_on_device(const Tensor& indptr, const Tensor& 
 Tensor keep(TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool upper, bool unit_diagonal) {
   const PatternTensors A = unpack("keep_triangle", pattern, shape, /*t=*/false);
   check_dense("keep_triangle", "values", values, A, A.nnz(), "entries");
-  const Tensor out = at::empty_symint(values.sym_sizes(), values.options());
+  const Tensor out = empty_result(values.sym_sizes(), values.options());
   launch("keep_triangle", values, A.indptr, [&]<class T, class I>(auto exec) {
     const Tensor v = values.contiguous();
     const int64_t heads = values.size(0) ? values.numel() / values.size(0) : 1;
@@ -125,7 +126,7 @@ Tensor forward(TensorList pattern, const Tensor& values, const Tensor& b, SymInt
   check_square(op_name, shape);
   const PatternTensors A = unpack(op_name, pattern, shape, t);
   check(A, values, b, levels);
-  const Tensor x = at::empty_symint(b.sym_sizes(), b.options());
+  const Tensor x = empty_result(b.sym_sizes(), b.options());
   if (b.is_meta()) return x;
   // 16-bit numbers are solved in float32: a row of x is read by later rows and must not be rounded before.
   const auto dtype = b.element_size() == 2 ? at::kFloat : b.scalar_type();
@@ -214,6 +215,8 @@ Tensor ops::solve_triangular(TensorList pattern, const Tensor& values, const Ten
 
 Tensor linalg::solve_triangular(const SparseMatrix& L, const Tensor& b, bool upper, bool unit_diagonal,
                                 bool transpose) {
+  if (const auto A = L.original())  // the upper triangle of Aᵀ is the transpose of the lower one of A
+    return solve_triangular(*A, b, !upper, unit_diagonal, !transpose);
   const Pattern& P = L.pattern();
   check_square(op_name, P.sym_shape());  // before the levels, whose error would name another op
   P.check_simple(op_name);

@@ -139,9 +139,9 @@ Tensor SparseMatrix::index(const Tensor& rows, const Tensor& cols) const {
   TORCH_CHECK_INDEX(r.dim() == 1 && c.dim() == 1, "index: rows ", shape_text(rows), " and cols ", shape_text(cols),
                     " give a matrix: A.index({rows, cols})");
   broadcast(r, c);
-  pattern_.check_simple("index");
-  const auto [which, found] = ops::entries(indptr(), indices(), pattern_.sym_shape(), r.contiguous(), c.contiguous());
-  return ops::place_entries(values_, which, found, r.numel());
+  pattern().check_simple("index");
+  const auto [which, found] = ops::entries(indptr(), indices(), pattern().sym_shape(), r.contiguous(), c.contiguous());
+  return ops::place_entries(values(), which, found, r.numel());
 }
 
 Tensor SparseMatrix::index(int64_t i, int64_t j) const {

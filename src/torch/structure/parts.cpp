@@ -231,7 +231,7 @@ SparseMatrix between(const SparseMatrix& A, int64_t low, int64_t high) {
 }  // namespace
 
 Tensor SparseMatrix::diagonal(int64_t k) const {
-  const Pattern& P = pattern_;
+  const Pattern& P = pattern();
   P.check_simple("diagonal");
   k = std::clamp(k, -P.rows(), P.cols());
   const int64_t row = std::max<int64_t>(-k, 0), col = std::max<int64_t>(k, 0);
@@ -241,7 +241,7 @@ Tensor SparseMatrix::diagonal(int64_t k) const {
     const Tensor i = at::arange(size, P.indptr().options().dtype(at::kLong));
     return ops::entries(P.indptr(), P.indices(), P.sym_shape(), i + row, i + col);
   });
-  return ops::place_entries(values_, which, positions, size);
+  return ops::place_entries(values(), which, positions, size);
 }
 
 Tensor SparseMatrix::trace() const {
@@ -260,7 +260,7 @@ SparseMatrix SparseMatrix::submatrix(const std::optional<Tensor>& rows, const st
   std::optional<Tensor> r, c;
   if (rows) r = ops::axis_index(*rows, this->rows(), /*columns=*/false);
   if (cols) c = ops::axis_index(*cols, this->cols(), /*columns=*/true);
-  return gathered(*this, ops::submatrix(pattern_.indptr(), pattern_.indices(), pattern_.sym_shape(), r, c),
+  return gathered(*this, ops::submatrix(pattern().indptr(), pattern().indices(), pattern().sym_shape(), r, c),
                   c ? c->numel() : this->cols());
 }
 

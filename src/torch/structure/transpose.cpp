@@ -8,6 +8,7 @@
 #include "core/host.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "memory/pages.h"
 #include "structure/device.h"
 
 namespace gossamer {
@@ -17,8 +18,8 @@ std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& indptr, const Tensor& i
   const KeptResults kept;
   const PatternTensors A = host_pattern("transpose", {indptr, indices}, shape);
   const auto options = indptr.options();
-  const Tensor indptr_t = at::empty_symint({A.cols + 1}, options), indices_t = at::empty_symint({A.nnz()}, options),
-               perm = at::empty_symint({A.nnz()}, options);
+  const Tensor indptr_t = empty_result({A.cols + 1}, options), indices_t = empty_result({A.nnz()}, options),
+               perm = empty_result({A.nnz()}, options);
   if (indptr.is_meta()) return {indptr_t, indices_t, perm};
   with_index_type<void>(indptr.scalar_type(), [&]<class, class I> {
     kernels::transpose(A.view<I>(), mutable_ptr<I>(indptr_t), mutable_ptr<I>(indices_t), mutable_ptr<I>(perm));
