@@ -73,7 +73,9 @@ def spgemm(A: SparseMatrix, B: SparseMatrix, mask: Pattern | SparseMatrix | None
         P.check_simple("spgemm")
     A, B = with_matrix(A, B)
     P, Q, R = alike(A.pattern, B.pattern, pattern)
-    left, right = (P.tensors_for(B.values), A.values, P.shape), (Q.tensors(), B.values, Q.shape)
+    # For the gradient of B a device reads the transpose of A, and the host does without.
+    tensors = P.tensors_for(B.values) if P.device.type == "cuda" else P.tensors()
+    left, right = (tensors, A.values, P.shape), (Q.tensors(), B.values, Q.shape)
     return A._trusted(pattern, torch.ops.gossamer.spgemm.default(*left, *right, R.tensors(), R.shape, _A_B))
 
 

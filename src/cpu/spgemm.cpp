@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sparse times sparse, compiled for every type; its pattern, for every index type.
 #include <gossamer/kernels/spgemm.h>
+#include <gossamer/kernels/spgemm_pattern.h>
 
 namespace gossamer::kernels {
 

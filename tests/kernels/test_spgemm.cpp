@@ -4,12 +4,13 @@
 #include <gossamer/kernels/spgemm.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include <gossamer/kernels/dot.h>
 #include <gossamer/kernels/merge.h>
 #include <gossamer/kernels/place.h>
-#include <gossamer/kernels/transpose.h>
+#include <gossamer/kernels/spgemm_pattern.h>
 #include "dense.h"
 #include "executors.h"
 
@@ -59,18 +60,12 @@ void expect_products(int64_t m, int64_t l, int64_t n, double density) {
       got, dense_product(
                C, l, [&](auto i, auto k) { return dA[i * l + k]; }, [&](auto k, auto j) { return dBt[j * l + k]; }));
 
-  OwnedPattern<I> turned(l, std::vector<std::vector<I>>(m));
-  turned.indices.resize(At.nnz());
-  std::vector<I> perm(At.nnz());
-  kernels::transpose(At.view(), turned.indptr.data(), turned.indices.data(), perm.data());
-  Csr<T, I> transposed = with_values(turned, at);
-  transposed.perm = perm.data();
-  kernels::spgemm_tn(pool, transposed, with_values(B, b), C.view(), got.data());
+  kernels::spgemm_tn(pool, with_values(At, at), with_values(B, b), C.view(), got.data());
   const std::vector<T> first = got;
   expect_close(
       got, dense_product(
                C, l, [&](auto i, auto k) { return dAt[k * m + i]; }, [&](auto k, auto j) { return dB[k * n + j]; }));
-  kernels::spgemm_tn(Pool(Serial{}), transposed, with_values(B, b), C.view(), got.data());
+  kernels::spgemm_tn(Pool(Serial{}), with_values(At, at), with_values(B, b), C.view(), got.data());
   expect_same_bits(got, first);
 }
 
@@ -83,7 +78,36 @@ TEST(Spgemm, EqualsDenseOnAnyMask) {
     expect_products<double>(4, 0, 3, density);
     expect_products<double>(3, 4, 0, density);
   }
-  expect_products<float>(300, 40, 300, 0.3);  // long rows of B against short rows of C, and the work is split
+  expect_products<float>(300, 40, 300, 0.3);  // the work is split
+  expect_products<bfloat16>(300, 40, 300, 0.3);
+}
+
+// Where the pattern of C asks for a column that row i of B lacks, nothing is added: not even infinity times nothing.
+TEST(Spgemm, AnInfiniteEntryMeetsStoredOnesAlone) {
+  const OwnedPattern<I> At(2, {{0, 1}}), B(40, {{0, 3}}), few(40, {{0, 1}, {3}}), many(40, {{0, 1, 2, 3}, {0, 3, 39}});
+  const std::vector<double> a = {INFINITY, 2}, b = {5, 7};
+  std::vector<double> got(few.nnz());
+  kernels::spgemm_tn(Pool(Serial{}), with_values(At, a), with_values(B, b), few.view(), got.data());
+  EXPECT_EQ(got, (std::vector<double>{INFINITY, 0, 14}));
+  got.resize(many.nnz());
+  kernels::spgemm_tn(Pool(Serial{}), with_values(At, a), with_values(B, b), many.view(), got.data());
+  EXPECT_EQ(got, (std::vector<double>{INFINITY, 0, 0, INFINITY, 10, 14, 0}));
+}
+
+// Long rows of B of which C asks for a few entries are searched, the same sums in the same order.
+TEST(Spgemm, FewWantedEntriesOfLongRowsAreLookedUp) {
+  Random random(8);
+  const auto At = random_pattern<I>(random, 60, 20, 0.1), B = random_pattern<I>(random, 60, 900, 0.5);
+  const auto some = random_pattern<I>(random, 20, 900, 0.002);
+  std::vector<I> columns(900);
+  std::iota(columns.begin(), columns.end(), 0);
+  const OwnedPattern<I> all(900, std::vector<std::vector<I>>(20, columns));
+  const auto a = random.values<double>(At.nnz()), b = random.values<double>(B.nnz());
+  std::vector<double> few(some.nnz()), every(all.nnz());
+  kernels::spgemm_tn(Pool(Threads(2)), with_values(At, a), with_values(B, b), some.view(), few.data());
+  kernels::spgemm_tn(Pool(Threads(2)), with_values(At, a), with_values(B, b), all.view(), every.data());
+  for (int64_t k = 0; k < some.rows; ++k)
+    for (int64_t r = some.indptr[k]; r < some.indptr[k + 1]; ++r) EXPECT_EQ(few[r], every[k * 900 + some.indices[r]]);
 }
 
 void expect_product_pattern(const OwnedPattern<I>& A, const OwnedPattern<I>& B) {

@@ -6,20 +6,14 @@
 //   tn:  C = Aᵀ B       dA = nt(B, G | A)      dB = nn(A, G | B)
 //
 // None forms more of the product than C holds. One thread owns one row of C and adds in one order: bitwise the same for
-// every thread count. The scratch is one dense row a thread.
+// every thread count. The scratch is one dense row a thread, for
+// 16-bit values of the third form also a float for each entry of C.
 #pragma once
-#include <atomic>
-#include <bit>
-#include <iterator>
-#include <limits>
-#include <memory>
-#include <mutex>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/half.h>
-#include <gossamer/kernels/simd.h>
 #include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
@@ -80,30 +74,82 @@ void spgemm_nt(const E& exec, const Csr<T, I>& A, const Csr<T, I>& B, const Patt
   });
 }
 
-// C = Aᵀ B on C:  C[k, j] = Σ_i A[i, k] B[i, j]; At is Aᵀ (A's transposed pattern, read through perm).
-// For each i that column k of A names, row i of B meets row k of C: whichever way is shorter, all of B's row added to
-// the spread-out row of C, or each column of C looked up in B's row. Both add in the order of i.
+// Before row k, the rows of Aᵀ B on C take about work[k] products: what the third form is split by. Columns of A are
+// counted by every 16th entry, which is enough to balance threads. C.rows + 1.
+template <class I>
+std::vector<int64_t> spgemm_tn_work(const PatternView<I>& A, const PatternView<I>& C) {
+  constexpr int64_t stride = 16;
+  std::vector<int64_t> work(C.rows + 1);
+  for (int64_t p = 0; p < A.nnz; p += stride) ++work[A.indices[p] + 1];
+  for (int64_t k = 0; k < C.rows; ++k)
+    work[k + 1] = work[k] + (stride * work[k + 1] + 1) * (C.indptr[k + 1] - C.indptr[k]);
+  return work;
+}
+
+// Rows `begin` … `end` - 1 of Aᵀ B on C, added to `sums`, which has a place for each entry of C.
+template <class T, class I>
+class TransposedProduct {
+ public:
+  TransposedProduct(const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, int64_t begin, int64_t end)
+      : A_(A), B_(B), C_(C), begin_(static_cast<I>(begin)), end_(static_cast<I>(end)), row_(C.cols) {}
+
+  // What row i of A and B brings.
+  void add(int64_t i, Sum<T>* sums) {
+    const int64_t first = B_.indptr[i], last = B_.indptr[i + 1], a_end = A_.indptr[i + 1];
+    int64_t p = A_.indptr[i], wanted = 0;
+    if (p == a_end || first == last || A_.indices[p] >= end_ || A_.indices[a_end - 1] < begin_) return;
+    if (A_.indices[p] < begin_) p = place_of(A_.indices, p, a_end, begin_);
+    int64_t p_end = p;
+    for (; p_end < a_end && A_.indices[p_end] < end_; ++p_end)
+      wanted += C_.indptr[A_.indices[p_end] + 1] - C_.indptr[A_.indices[p_end]];
+    if (8 * wanted < last - first) {  // C asks for little
+      for (; p < p_end; ++p) add_found(A_.value(p), i, A_.indices[p], sums);
+      return;
+    }
+    for (int64_t q = first; q < last; ++q) row_[B_.indices[q]] = B_.value(q);
+    for (; p < p_end; ++p) add_spread(A_.value(p), i, A_.indices[p], sums);
+    for (int64_t q = first; q < last; ++q) row_[B_.indices[q]] = 0;
+  }
+
+ private:
+  // C[k, :] += a B[i, :], by looking the columns of C up.
+  void add_found(Sum<T> a, int64_t i, int64_t k, Sum<T>* sums) const {
+    for (int64_t r = C_.indptr[k]; r < C_.indptr[k + 1]; ++r) {
+      const int64_t q = place_of<I>(B_.indices, B_.indptr[i], B_.indptr[i + 1], C_.indices[r]);
+      if (q < B_.indptr[i + 1] && B_.indices[q] == C_.indices[r]) sums[r] += a * B_.value(q);
+    }
+  }
+
+  // The same where row i of B is spread out, 0 elsewhere. An a that is not finite would make NaN of those zeros.
+  void add_spread(Sum<T> a, int64_t i, int64_t k, Sum<T>* sums) const {
+    if (a - a != 0) return add_found(a, i, k, sums);
+    for (int64_t r = C_.indptr[k]; r < C_.indptr[k + 1]; ++r) sums[r] += a * row_[C_.indices[r]];
+  }
+
+  const Csr<T, I>&A_, &B_;
+  const PatternView<I>& C_;
+  I begin_, end_;
+  std::vector<Sum<T>> row_;
+};
+
+// C = Aᵀ B on C:  C[k, j] = Σ_i A[i, k] B[i, j].      O(nnz(A) + nnz(B) + Σ_{(i,k) in A} nnz(C[k, :])) a thread
+// Row i of B is spread out once and met by every row of C that row i of A names. So the rows that a thread owns grow
+// together, in the order of i. The other way, row by row of C, reads the long rows of B again for each short row of C:
+// on power laws that is twenty times the products.
 template <Host E, class T, class I>
-void spgemm_tn(const E& exec, const Csr<T, I>& At, const Csr<T, I>& B, const PatternView<I>& C, T* values) {
-  for_each_row_range(exec, C, 4, [&](int64_t begin, int64_t end) {
-    std::vector<Sum<T>> row(C.cols);
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t first = C.indptr[k], last = C.indptr[k + 1];
-      if (first == last) continue;
-      for (int64_t r = first; r < last; ++r) row[C.indices[r]] = 0;
-      for (int64_t p = At.indptr[k]; p < At.indptr[k + 1]; ++p) {
-        const int64_t i = At.indices[p], b = B.indptr[i], b_end = B.indptr[i + 1];
-        const Sum<T> a = At.value(p);
-        if (b_end - b <= 8 * (last - first)) {
-          add_row(a, B, i, row.data());
-          continue;
-        }
-        for (int64_t r = first; r < last; ++r) {
-          const I* found = std::lower_bound(B.indices + b, B.indices + b_end, C.indices[r]);
-          if (found < B.indices + b_end && *found == C.indices[r]) row[*found] += a * B.value(found - B.indices);
-        }
-      }
-      for (int64_t r = first; r < last; ++r) values[r] = static_cast<T>(row[C.indices[r]]);
+void spgemm_tn(const E& exec, const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, T* values) {
+  const std::vector<int64_t> work = spgemm_tn_work(A, C);
+  const PatternView<int64_t> all{C.rows, C.cols, work[C.rows], work.data(), nullptr};
+  for_each_row_range(exec, all, 1, [&](int64_t begin, int64_t end) {
+    const int64_t first = C.indptr[begin], count = C.indptr[end] - first;
+    TransposedProduct<T, I> product(A, B, C, begin, end);
+    if constexpr (std::is_same_v<T, Sum<T>>) {
+      std::fill_n(values + first, count, T{0});
+      for (int64_t i = 0; i < A.rows; ++i) product.add(i, values);
+    } else {  // a type too small to add up in
+      std::vector<Sum<T>> sums(count);
+      for (int64_t i = 0; i < A.rows; ++i) product.add(i, sums.data() - first);
+      for (int64_t r = 0; r < count; ++r) values[first + r] = static_cast<T>(sums[r]);
     }
   });
 }
@@ -116,151 +162,13 @@ template <class T, class I>
 template <class T, class I>
 [[gnu::weak]] void spgemm_nt(Cuda, const Csr<T, I>& A, const Csr<T, I>& B, const PatternView<I>& C, T* values);
 
-// Before row i, the rows of A B take work[i] products: what the work is split by. rows + 1.
-template <class I>
-void spgemm_work(const PatternView<I>& A, const PatternView<I>& B, int64_t* work) {
-  work[0] = 0;
-  for (int64_t i = 0; i < A.rows; ++i) {
-    work[i + 1] = work[i];
-    for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
-      work[i + 1] += B.indptr[A.indices[p] + 1] - B.indptr[A.indices[p]];
-  }
-}
-
-// The columns of consecutive rows of A B, from first_row on.
-template <class I>
-struct ProductRows {
-  int64_t first_row, count = 0, room;
-  std::unique_ptr<I[]> indices;
-
-  ProductRows(int64_t row, int64_t entries)
-      : first_row(row), room(entries), indices(std::make_unique_for_overwrite<I[]>(entries)) {}
-};
-
-// The distinct columns of a row, sorted, for rows of few products: those not seen before, each put where its rank says.
-// The ranks of all are counted side by side, without a branch.
-template <class I>
-class ShortRow {
- public:
-  static constexpr int64_t most = 64;  // products
-
-  explicit ShortRow(int64_t cols) : seen_(cols, I{-1}) {}
-
-  [[gnu::always_inline]] inline int64_t columns(const PatternView<I>& A, const PatternView<I>& B, int64_t i, I* out) {
-    constexpr int64_t side_by_side = 16;
-    I found[most];
-    int64_t count = 0;
-    const I mark = static_cast<I>(i);
-    for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
-      for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q) {
-        const I j = B.indices[q];
-        found[count] = j;
-        count += seen_[j] != mark;
-        seen_[j] = mark;
-      }
-    bool sorted = true;  // as in a band
-    for (int64_t k = 1; k < count; ++k) sorted &= found[k - 1] < found[k];
-    if (sorted) return std::copy_n(found, count, out), count;
-    for (int64_t k = count; k % side_by_side; ++k) found[k] = 0;  // their ranks are not looked at
-    for (int64_t first = 0; first < count; first += side_by_side) {
-      I rank[side_by_side] = {};
-      for (int64_t k = 0; k < count; ++k)
-        for (int64_t l = 0; l < side_by_side; ++l) rank[l] += found[k] < found[first + l];
-      for (int64_t l = 0; l < std::min(side_by_side, count - first); ++l) out[rank[l]] = found[first + l];
-    }
-    return count;
-  }
-
- private:
-  std::vector<I> seen_;  // the last row a column was found in
-};
-
-// The same for rows of many products: a bit for each column and, above, a bit for each 64 of them.
-template <class I>
-class LongRow {
- public:
-  explicit LongRow(int64_t cols) : bits_(cols / 64 + 1), words_(cols / 4096 + 1) {}
-
-  int64_t columns(const PatternView<I>& A, const PatternView<I>& B, int64_t i, I* out) {
-    for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
-      for (int64_t q = B.indptr[A.indices[p]]; q < B.indptr[A.indices[p] + 1]; ++q) {
-        const auto j = static_cast<uint64_t>(B.indices[q]);
-        bits_[j / 64] |= uint64_t{1} << j % 64;
-        words_[j / 4096] |= uint64_t{1} << j / 64 % 64;
-      }
-    const I* first = out;
-    for (size_t t = 0; t < words_.size(); ++t)
-      for (uint64_t left = std::exchange(words_[t], 0); left; left &= left - 1) {
-        const size_t w = 64 * t + std::countr_zero(left);
-        for (uint64_t word = std::exchange(bits_[w], 0); word; word &= word - 1)
-          *out++ = static_cast<I>(64 * w + std::countr_zero(word));
-      }
-    return out - first;
-  }
-
- private:
-  std::vector<uint64_t> bits_, words_;
-};
-
-// The pattern of A B, symbolic: once per pair of patterns. O(Σ_{(i,k) in A} nnz(B[k, :])), and the rows are sorted.
-// indptr: rows + 1, int64 because it may not fit I. The columns come in pieces, because their number is not known
-// before. If there are more than I can number, which no caller can use, rows are still counted but no longer kept.
-template <Host E, class I>
-std::vector<ProductRows<I>> spgemm_pattern(const E& exec, const PatternView<I>& A, const PatternView<I>& B,
-                                           const int64_t* work, int64_t* indptr) {
-  const PatternView<int64_t> all{A.rows, B.cols, work[A.rows], work, nullptr};
-  std::vector<ProductRows<I>> pieces;
-  std::mutex adding;
-  std::atomic<int64_t> kept = 0;
-  for_each_row_range(exec, all, 4, [&](int64_t begin, int64_t end) {
-    ShortRow<I> short_row(B.cols);
-    LongRow<I> long_row(B.cols);
-    const int64_t piece = std::min<int64_t>(work[end] - work[begin], 1 << 18);
-    std::vector<ProductRows<I>> of_range;
-    of_range.emplace_back(begin, piece);
-    simd([&]<int> {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t products = work[i + 1] - work[i], most = std::min(products, B.cols);
-        if (of_range.back().count + most > of_range.back().room) {
-          kept += of_range.back().count;
-          if (kept > std::numeric_limits<I>::max()) of_range.clear();
-          of_range.emplace_back(i, std::max(piece, most));
-        }
-        ProductRows<I>& to = of_range.back();
-        I* row = to.indices.get() + to.count;
-        indptr[i + 1] =
-            products <= ShortRow<I>::most ? short_row.columns(A, B, i, row) : long_row.columns(A, B, i, row);
-        to.count += indptr[i + 1];
-      }
-    });
-    const std::lock_guard lock(adding);
-    std::move(of_range.begin(), of_range.end(), std::back_inserter(pieces));
-  });
-  indptr[0] = 0;
-  for (int64_t i = 0; i < A.rows; ++i) indptr[i + 1] += indptr[i];
-  return pieces;
-}
-
-// The pieces side by side. indices: indptr[rows].
-template <Host E, class I>
-void join(const E& exec, const std::vector<ProductRows<I>>& pieces, const int64_t* indptr, I* indices) {
-  exec.parallel_for(static_cast<int64_t>(pieces.size()), [&](int64_t k) {
-    std::copy_n(pieces[k].indices.get(), pieces[k].count, indices + indptr[pieces[k].first_row]);
-  });
-}
-
 // Under Pool, compiled once: src/cpu/spgemm.cpp.
 #define GOSSAMER_SPGEMM(T, I, ...)                                                                                 \
   __VA_ARGS__ template void spgemm_nn(const Pool&, const Csr<T, I>&, const Csr<T, I>&, const PatternView<I>&, T*); \
   __VA_ARGS__ template void spgemm_nt(const Pool&, const Csr<T, I>&, const Csr<T, I>&, const PatternView<I>&, T*); \
   __VA_ARGS__ template void spgemm_tn(const Pool&, const Csr<T, I>&, const Csr<T, I>&, const PatternView<I>&, T*);
-#define GOSSAMER_SPGEMM_PATTERN(I, ...)                                                                             \
-  __VA_ARGS__ template std::vector<ProductRows<I>> spgemm_pattern(const Pool&, const PatternView<I>&,               \
-                                                                  const PatternView<I>&, const int64_t*, int64_t*); \
-  __VA_ARGS__ template void join(const Pool&, const std::vector<ProductRows<I>>&, const int64_t*, I*);
 #ifdef GOSSAMER_COMPILED
 GOSSAMER_FOR_EACH_TYPE(GOSSAMER_SPGEMM, extern)
-GOSSAMER_FOR_EACH_INDEX(GOSSAMER_SPGEMM_PATTERN, extern)
 #endif
 
 }  // namespace gossamer::kernels

@@ -4,6 +4,7 @@
 //   nt: C = A Bᵀ    dA = nn(G, B | A)   dB = tn(G, A | B)
 //   tn: C = Aᵀ B    dA = nt(B, G | A)   dB = nn(A, G | B)        (complex: with the conjugates of A and B)
 #include <gossamer/kernels/spgemm.h>
+#include <gossamer/kernels/spgemm_pattern.h>
 
 #include <ATen/ATen.h>
 
@@ -64,7 +65,8 @@ Tensor forward(TensorList pattern_A, const Tensor& a, SymIntArrayRef shape_A, Te
       return forward(pattern_A, u, shape_A, pattern_B, v, shape_B, pattern_C, shape_C, form);
     });
   }
-  const PatternTensors A = unpack("spgemm", pattern_A, shape_A, form == ops::tn);
+  // The host reads A as it is for Aᵀ B, and a device its transpose.
+  const PatternTensors A = unpack("spgemm", pattern_A, shape_A, form == ops::tn && !a.is_cpu());
   const PatternTensors B = unpack("spgemm", pattern_B, shape_B, /*t=*/false);
   const PatternTensors C = unpack("spgemm", pattern_C, shape_C, /*t=*/false);
   check(A, a, B, b, shape_A, shape_B, form);

@@ -41,8 +41,10 @@ SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::opt
   if (P.index_type() != Q.index_type() || P.index_type() != R.index_type())
     P = P.widened(), Q = Q.widened(), R = R.widened();
   const auto [a, b] = without_integers(A.values(), B.values());
-  return SparseMatrix(C, ops::spgemm(P.tensors_for({b}), a, P.sym_shape(), Q.tensors(), b, Q.sym_shape(), R.tensors(),
-                                     R.sym_shape(), ops::nn));
+  // For the gradient of B a device reads the transpose of A, and the host does without.
+  const auto tensors = P.device().is_cuda() ? P.tensors_for({b}) : P.tensors();
+  return SparseMatrix(
+      C, ops::spgemm(tensors, a, P.sym_shape(), Q.tensors(), b, Q.sym_shape(), R.tensors(), R.sym_shape(), ops::nn));
 }
 
 SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Number& alpha, const Number& beta) {
