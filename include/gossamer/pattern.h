@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -65,6 +66,9 @@ class Pattern {
   Pattern product(const Pattern& other) const;  // the pattern of A B
   struct Merged;
   Merged merge(const Pattern& other, bool intersect = false) const;  // the union, or the intersection
+  // The union and the values of A + B on it, for two patterns that have not met: in one pass. The maps into the union
+  // are left to a later `merge`, unless a derivative will need them.
+  std::pair<Pattern, Tensor> first_sum(const Tensor& a, const Pattern& other, const Tensor& b) const;
 
   // As ops take it: with the transpose if it is at hand or `with_transpose` asks for it.
   std::vector<Tensor> tensors(bool with_transpose = false) const;
@@ -85,6 +89,8 @@ class Pattern {
     return std::any_cast<T>(kept(key, other.state_, [&make]() -> std::any { return make(); }));
   }
 
+  bool keeps(const std::string& key, const Pattern& other) const;  // whether it was made for this pair before
+
   bool same_as(const Pattern& other) const { return state_ == other.state_; }
   bool equals(const Pattern& other) const;      // entry for entry; found out once for each other pattern
   bool operator==(const Pattern& other) const;  // the same entries in the same shape; index types may differ
@@ -93,6 +99,8 @@ class Pattern {
  private:
   struct State;
   explicit Pattern(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::optional<Pattern> unless_this(const Tensor& indptr, const Tensor& indices) const;
+  std::optional<Pattern> union_of(const Pattern& other, const Tensor& indptr, const Tensor& indices) const;
   std::any kept(const std::string& name, const std::shared_ptr<State>& other,
                 const std::function<std::any()>& make) const;
 

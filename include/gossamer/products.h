@@ -45,6 +45,11 @@ Tensor scale(const Tensor& u, const Tensor& s);
 // {indptr, indices, at_A, at_B}, the maps from A and B into the union, or from the intersection into A and B.
 std::tuple<Tensor, Tensor, Tensor, Tensor> merge(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect);
 
+// A + B of two patterns that have not met: the union as above, and the sum on it. The maps are empty unless a
+// derivative will need them; then, or on a device, this is merge and place_sum.
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> first_sum(TensorList A, const Tensor& a, TensorList B,
+                                                             const Tensor& b, at::IntArrayRef shape);
+
 }  // namespace ops
 
 // Y = A X, or Aᵀ X.

@@ -62,6 +62,13 @@ def _runs(indptr: Tensor, indices: Tensor, perm: Tensor | None, shape: Sequence[
     return _some(indptr)
 
 
+def _first_sum(
+    A: Sequence[Tensor], a: Tensor, B: Sequence[Tensor], b: Tensor, shape: Sequence[int]
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    entries = _some(A[1])
+    return torch.empty_like(A[0]), entries, _some(A[1]), _some(A[1]), a.new_empty((entries.shape[0], *a.shape[1:]))
+
+
 def _narrow(*sizes: int) -> torch.dtype:
     """int32 where it holds these sizes, as ops choose it; a number of entries that is not known is not asked."""
     return torch.int32 if all(size < torch.iinfo(torch.int32).max for size in sizes) else torch.int64
@@ -126,6 +133,7 @@ FAKES = (
     _spgemm_pattern,
     _merge,
     _runs,
+    _first_sum,
     _coo,
     _graph,
     _edges,

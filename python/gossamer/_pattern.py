@@ -136,12 +136,36 @@ class Pattern:
 
         def derive() -> tuple[Pattern | None, Tensor, Tensor]:
             indptr, indices, at_P, at_Q = torch.ops.gossamer.merge(P.tensors(), Q.tensors(), P.shape, intersect)
-            # The result is P: kept as None, for what holds itself is never freed. A tracer does not know sizes.
-            same = not torch.compiler.is_compiling() and len(indices) == P.nnz
-            return None if same else Pattern(indptr, indices, P.shape, check=False), at_P, at_Q
+            pattern = P._unless_this(indptr, indices) if intersect else P._union(Q, indptr, indices)
+            return pattern, at_P, at_Q
 
         pattern, at_P, at_Q = P.keep("intersection" if intersect else "union", derive, Q)
         return Merged(P if pattern is None else pattern, at_P, at_Q)
+
+    def first_sum(self, a: Tensor, other: Pattern, b: Tensor) -> tuple[Pattern, Tensor]:
+        """The union and the values of A + B on it, for two patterns that have not met: in one pass.
+
+        The maps into the union are left to a later ``merge``, unless a derivative will need them.
+        """
+        self.check_simple("spadd")
+        other.check_simple("spadd")
+        P, Q = alike(self, other)
+        indptr, indices, at_P, at_Q, c = torch.ops.gossamer.first_sum(P.tensors(), a, Q.tensors(), b, P.shape)
+        pattern = P._union(Q, indptr, indices)
+        if len(at_P) == P.nnz and len(at_Q) == Q.nnz:
+            P.keep("union", lambda: (pattern, at_P, at_Q), Q)
+        return P if pattern is None else pattern, c
+
+    def _unless_this(self, indptr: Tensor, indices: Tensor) -> Pattern | None:
+        """A union or intersection as large as this pattern is this pattern: kept as None, for what holds itself is
+        never freed. A tracer does not know sizes."""
+        same = not torch.compiler.is_compiling() and len(indices) == self.nnz
+        return None if same else Pattern(indptr, indices, self.shape, check=False)
+
+    def _union(self, other: Pattern, indptr: Tensor, indices: Tensor) -> Pattern | None:
+        """One object for all sums of a pair, whether the maps into it are known yet or not."""
+        pattern: Pattern | None = self.keep("union pattern", lambda: self._unless_this(indptr, indices), other)
+        return pattern
 
     def equals(self, other: Pattern) -> bool:
         """The same arrays, entry for entry. Found out once for each other pattern."""
@@ -224,6 +248,10 @@ class Pattern:
             me = weakref.ref(self)
             self._kept[pair] = weakref.ref(other, lambda _: _forget(me(), pair)), make()
         return self._kept[pair][1]
+
+    def keeps(self, key: Hashable, other: Pattern) -> bool:
+        """Whether this was made for the pair before. A tracer is told so: it shall make what it needs."""
+        return torch.compiler.is_compiling() or (key, other._number) in self._kept
 
     def widened(self) -> Pattern:
         """The same with int64 indices; itself if it has them. Kept."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gossamer._operands import as_tensor, is_dense
+from gossamer._pattern import alike
 from gossamer._values import check_matrix, is_matrix, size
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 def spadd(A: SparseMatrix, B: SparseMatrix, alpha: float | Tensor = 1.0, beta: float | Tensor = 1.0) -> SparseMatrix:
     """C = αA + βB on the union of the patterns. ``A + B`` and ``A - B`` are the same with α, β = ±1.
 
-    α and β are numbers or 0-dim tensors. The union and the maps into it are found once for a pair of patterns.
+    α and β are numbers or 0-dim tensors. The union is found once for a pair of patterns, together with the first sum;
+    the maps into it, with which later sums are faster, by the second one or for the first gradient.
 
     Cost: O(nnz(A) + nnz(B)).   Gradient: dA = αG on A's pattern, dB = βG on B's, dα = ⟨G, A⟩, dβ = ⟨G, B⟩.
 
@@ -33,7 +35,10 @@ def spadd(A: SparseMatrix, B: SparseMatrix, alpha: float | Tensor = 1.0, beta: f
         a, b = a.to(dtype), b.to(dtype)
     if A.pattern.equals(B.pattern):
         return A._trusted(A.pattern, a + b)
-    union = A.pattern.merge(B.pattern)
+    P, Q = alike(A.pattern, B.pattern)
+    if not P.keeps("union pattern", Q):
+        return A._trusted(*P.first_sum(a, Q, b))
+    union = P.merge(Q)
     place_sum = torch.ops.gossamer.place_sum.default
     return A._trusted(union.pattern, place_sum(a, union.at_A, b, union.at_B, union.pattern.nnz))
 

@@ -5,5 +5,6 @@
 namespace gossamer::kernels {
 
 GOSSAMER_FOR_EACH_INDEX(GOSSAMER_MERGE)
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_UNION_SUM)
 
 }  // namespace gossamer::kernels

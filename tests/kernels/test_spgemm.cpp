@@ -188,6 +188,43 @@ TEST(Merge, UnionAndIntersectionWithTheirMaps) {
   }
 }
 
+// Rows of all lengths, some longer than the eight columns that are compared at once, and the last ones of the arrays.
+template <class T, class J>
+void expect_first_sum(int64_t m, int64_t n, double density_A, double density_B) {
+  Random random(11);
+  const auto A = random_pattern<J>(random, m, n, density_A), B = random_pattern<J>(random, m, n, density_B);
+  const auto a = random.values<T>(A.nnz()), b = random.values<T>(B.nnz());
+  std::vector<J> indptr(m + 1), common(m + 1);
+  kernels::merge_count(Pool(Threads(3)), A.view(), B.view(), /*intersect=*/false, indptr.data());
+  kernels::merge_count(Pool(Serial{}), A.view(), B.view(), /*intersect=*/true, common.data());
+  for (int64_t i = 0; i < m; ++i) {
+    std::set<J> all(A.indices.begin() + A.indptr[i], A.indices.begin() + A.indptr[i + 1]);
+    const auto of_A = static_cast<int64_t>(all.size());
+    all.insert(B.indices.begin() + B.indptr[i], B.indices.begin() + B.indptr[i + 1]);
+    const auto count = static_cast<int64_t>(all.size());
+    ASSERT_EQ(indptr[i + 1] - indptr[i], count);
+    ASSERT_EQ(common[i + 1] - common[i], of_A + B.indptr[i + 1] - B.indptr[i] - count);
+  }
+  const int64_t nnz = indptr[m];
+  std::vector<J> indices(nnz), again(nnz), at_A(A.nnz()), at_B(B.nnz());
+  std::vector<T> sum(nnz), placed(nnz);
+  const Csr<T, J> left{A.view(), a.data(), 1, nullptr}, right{B.view(), b.data(), 1, nullptr};
+  kernels::union_sum(Pool(Threads(3)), left, right, indptr.data(), indices.data(), sum.data());
+  kernels::union_fill(Pool(Serial{}), A.view(), B.view(), indptr.data(), again.data(), at_A.data(), at_B.data());
+  const kernels::Part<T, J> one{A.nnz(), at_A.data(), a.data()}, two{B.nnz(), at_B.data(), b.data()};
+  kernels::place(Pool(Serial{}), nnz, 1, {one, two}, placed.data());
+  EXPECT_EQ(indices, again);
+  expect_same_bits(sum, placed);
+}
+
+TEST(Merge, AFirstSumIsTheSumOfPlacedParts) {
+  expect_first_sum<double, int32_t>(500, 60, 0.2, 0.2);
+  expect_first_sum<float, int64_t>(300, 90, 0.05, 0.6);
+  expect_first_sum<bfloat16, int32_t>(200, 40, 0.9, 0.1);
+  expect_first_sum<float16, int64_t>(9, 7, 0.5, 0.5);
+  expect_first_sum<double, int32_t>(5, 6, 0.0, 0.3);
+}
+
 // More entries than a stretch, heads, and the split between threads.
 TEST(Place, IsTheAdjointOfPick) {
   Random random(6);

@@ -42,10 +42,56 @@ def test_symbolic_work_is_done_once_and_forgotten_with_the_other_pattern() -> No
     A, B = matrix(6, 6), matrix(6, 6, seed=1)
     assert (A @ B).pattern is (A @ B).pattern
     assert (A + B).pattern is (A - B).pattern
-    assert {what for what, _ in A.pattern._kept} == {"product", "equal", "union"}
+    assert {what for what, _ in A.pattern._kept} == {"product", "equal", "union", "union pattern"}
     del B
     gc.collect()
     assert not A.pattern._kept
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.complex128, torch.int64])
+def test_a_first_sum_has_the_bits_of_later_ones(dtype: torch.dtype) -> None:
+    """The first takes one pass, the second finds the maps, the third has them."""
+    a, b = torch.randn(2, 300, dtype=torch.float64) * 10
+    a[:3], b[:3] = torch.tensor([-0.0, torch.nan, torch.inf]), torch.tensor([-0.0, 1.0, -torch.inf])
+    A, B = (gs.from_coo(torch.arange(300) % 7, torch.arange(300) * k % 97, v, (7, 97)) for k, v in ((5, a), (8, b)))
+    A, B = (
+        X.with_values(X.values.nan_to_num().to(dtype) if dtype is torch.int64 else X.values.to(dtype)) for X in (A, B)
+    )
+    first, second, third = A + B, A + B, A + B
+    assert first.pattern is second.pattern is third.pattern
+    assert torch.equal(first.values.view(torch.uint8), second.values.view(torch.uint8))
+    assert torch.equal(second.values.view(torch.uint8), third.values.view(torch.uint8))
+    assert torch.equal(first.to_dense().nan_to_num(), (A.to_dense() + B.to_dense()).nan_to_num())
+
+
+def test_a_first_sum_leaves_the_maps_to_those_who_need_them() -> None:
+    A, B = matrix(6, 6), matrix(6, 6, seed=1)
+    (A + B).values.sum()
+    assert A.pattern.keeps("union pattern", B.pattern)
+    assert not A.pattern.keeps("union", B.pattern)
+    A, B = matrix(6, 6).requires_grad_(), matrix(6, 6, seed=1)
+    G = torch.randn(6, 6, dtype=A.dtype)
+    ((A + B).to_dense() * G).sum().backward()
+    assert A.pattern.keeps("union", B.pattern)
+    assert A.grad is not None
+    assert torch.equal(A.grad.values, G[A.pattern.row_indices, A.indices.long()])
+
+
+def test_a_first_sum_under_transforms() -> None:
+    A, B = matrix(6, 6), matrix(6, 6, seed=1)
+    want = (A + B).to_dense()
+
+    def total(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        P, Q = (gs.Pattern(X.indptr, X.indices, X.shape) for X in (A, B))  # nobody has seen them
+        return (gs.SparseMatrix(P, a) + gs.SparseMatrix(Q, b)).to_dense()
+
+    a, b = A.values.detach(), B.values.detach()
+    twice = torch.func.vmap(total, in_dims=(0, None))(torch.stack([a, a]), b)
+    assert torch.equal(twice, torch.stack([want, want]))
+    tangent = torch.func.jvp(total, (a, b), (a, b))[1]
+    assert torch.equal(tangent, want)
+    gradient = torch.func.grad(lambda a: total(a, b).sum())(a)
+    assert torch.equal(gradient, torch.ones_like(a))
 
 
 def test_what_inference_mode_derives_can_be_trained_on() -> None:

@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import gossamer as gs
 from cases import CASES, Make
 
-SYMBOLIC = {"transpose", "merge", "spgemm_pattern", "band", "levels", "kron_pattern", "analyze", "runs"}
+SYMBOLIC = {"transpose", "merge", "first_sum", "spgemm_pattern", "band", "levels", "kron_pattern", "analyze", "runs"}
 FILES = {"read_mtx", "write_mtx", "write_npz", "read_integers"}
 REFUSALS = (ValueError, TypeError, IndexError, RuntimeError, NotImplementedError, AssertionError)
 

@@ -177,16 +177,36 @@ Pattern::Merged Pattern::merge(const Pattern& other, bool intersect) const {
   check_simple(intersect ? "hadamard" : "spadd");
   other.check_simple(intersect ? "hadamard" : "spadd");
   if (index_type() != other.index_type()) return widened().merge(other.widened(), intersect);
-  // A union as large as this pattern is this pattern. It is kept as nothing, because a State that held itself would
-  // never be freed, and returned as this.
   using Found = std::tuple<std::optional<Pattern>, Tensor, Tensor>;
   const auto derive = [&]() -> Found {
     const auto [indptr, indices, at_A, at_B] = ops::merge(tensors(), other.tensors(), shape(), intersect);
-    if (indices.size(0) == nnz()) return {std::nullopt, at_A, at_B};
-    return {Pattern(indptr, indices, shape(), /*check=*/false), at_A, at_B};
+    return {intersect ? unless_this(indptr, indices) : union_of(other, indptr, indices), at_A, at_B};
   };
   const auto [pattern, at_A, at_B] = keep<Found>(intersect ? "intersection" : "union", derive, other);
   return {pattern.value_or(*this), at_A, at_B};
+}
+
+std::pair<Pattern, Tensor> Pattern::first_sum(const Tensor& a, const Pattern& other, const Tensor& b) const {
+  check_simple("spadd"), other.check_simple("spadd");
+  if (index_type() != other.index_type()) return widened().first_sum(a, other.widened(), b);
+  const auto [indptr, indices, at_A, at_B, c] = ops::first_sum(tensors(), a, other.tensors(), b, shape());
+  const auto pattern = union_of(other, indptr, indices);
+  using Found = std::tuple<std::optional<Pattern>, Tensor, Tensor>;
+  if (at_A.size(0) == nnz() && at_B.size(0) == other.nnz())
+    keep<Found>("union", [&, at_A = at_A, at_B = at_B] { return Found{pattern, at_A, at_B}; }, other);
+  return {pattern.value_or(*this), c};
+}
+
+// A union or intersection as large as this pattern is this pattern. It is kept as nothing, because a State that held
+// itself would never be freed.
+std::optional<Pattern> Pattern::unless_this(const Tensor& indptr, const Tensor& indices) const {
+  if (indices.size(0) == nnz()) return std::nullopt;
+  return Pattern(indptr, indices, shape(), /*check=*/false);
+}
+
+// One object for all sums of a pair, whether the maps into it are known yet or not.
+std::optional<Pattern> Pattern::union_of(const Pattern& other, const Tensor& indptr, const Tensor& indices) const {
+  return keep<std::optional<Pattern>>("union pattern", [&] { return unless_this(indptr, indices); }, other);
 }
 
 bool Pattern::equals(const Pattern& other) const {
@@ -239,6 +259,12 @@ std::vector<Tensor> Pattern::with_runs(std::vector<Tensor> tensors) const {
   });
   tensors.insert(tensors.end(), found.begin(), found.end());
   return tensors;
+}
+
+bool Pattern::keeps(const std::string& key, const Pattern& other) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->kept.find({key, other.state_.get()});
+  return found != state_->kept.end() && !found->second.other.expired();
 }
 
 std::any Pattern::kept(const std::string& name, const std::shared_ptr<State>& other,

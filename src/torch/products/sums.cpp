@@ -53,7 +53,13 @@ SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Number& a
   const auto type = at::promote_types(a.scalar_type(), b.scalar_type());
   a = a.to(type), b = b.to(type);
   if (A.pattern().equals(B.pattern())) return A.with_values(a + b);
-  const auto both = A.pattern().merge(B.pattern());
+  const bool alike = A.pattern().index_type() == B.pattern().index_type();
+  const Pattern P = alike ? A.pattern() : A.pattern().widened(), Q = alike ? B.pattern() : B.pattern().widened();
+  if (!P.keeps("union pattern", Q)) {
+    const auto [C, c] = P.first_sum(a, Q, b);
+    return SparseMatrix(C, c);
+  }
+  const auto both = P.merge(Q);
   return SparseMatrix(both.pattern, ops::place_sum(a, both.at_A, b, both.at_B, both.pattern.nnz()));
 }
 
