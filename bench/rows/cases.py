@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rows of the case table, timed on their own: an op that is added to cases/ is timed without an edit here.
 
-Peers for it are an entry of BENCHES in ops.py, products.py or layers.py.
+Peers for it are an entry of BENCHES in ops.py, products.py, layers.py or batches.py.
 """
 
 from __future__ import annotations
