@@ -47,6 +47,21 @@ TEST(Nn, GatEqualsDense) {
   expect_same_gradients(layer, layer->forward(p.x, p.edge_index), attend(e, p.mask(), x).flatten(1) + layer->bias);
 }
 
+// A block with maps of its own for sources and targets, the same numbers in both, is the layer on one graph.
+TEST(Nn, TheTargetsOfABlockAreScoredByTheirMap) {
+  const Problem p;
+  gs::nn::GATConv one(3, 4, {.heads = 2}), two(std::pair<int64_t, int64_t>{3, 3}, 4, {.heads = 2});
+  one->to(f64), two->to(f64);
+  const torch::NoGradGuard off;
+  two->lin_src->weight.copy_(one->lin->weight), two->lin_dst->weight.copy_(one->lin->weight);
+  two->att_src.copy_(one->att_src), two->att_dst.copy_(one->att_dst);
+  const std::pair<gs::nn::Features, gs::nn::Features> both{p.x, p.x}, sparse{p.x, gs::from_dense(p.x)};
+  const Tensor want = one->forward(p.x, p.edge_index);
+  EXPECT_TRUE(torch::allclose(two->forward(both, p.edge_index), want));
+  EXPECT_TRUE(torch::allclose(two->forward(sparse, p.edge_index), want));
+  EXPECT_THROW(two->forward({p.x, p.x.slice(1, 0, 2)}, p.edge_index), c10::ValueError);
+}
+
 TEST(Nn, Gatv2EqualsDense) {
   const Problem p;
   gs::nn::GATv2Conv layer(3, 4, gs::nn::AttentionConvOptions{.heads = 2, .concat = false});

@@ -37,6 +37,25 @@ def test_a_size_that_does_not_fit_is_refused() -> None:
     assert conv((x, None), EDGES, size=(4, 9)).shape == (9, 5)
 
 
+def test_targets_of_a_block_are_scored_as_pyg_does() -> None:
+    """Through x (Wᵀ a), dense or sparse: W x of the targets is wanted by nobody else."""
+    given: dict[str, Any] = {"in_channels": (6, 4), "out_channels": 5, "heads": 3, "add_self_loops": False}
+    ours, theirs = gs.nn.GATConv(**given).double(), torch_geometric.nn.GATConv(**given).double()
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(4, 6, dtype=torch.float64), torch.randn(4, 4, dtype=torch.float64)
+    want = theirs(x, EDGES)
+    torch.testing.assert_close(ours(x, EDGES), want)
+    torch.testing.assert_close(ours((x[0], gs.from_dense(x[1])), EDGES), want)
+    leaves = sorted(dict(ours.named_parameters()))
+    got, wanted = (
+        torch.autograd.grad((f(x, EDGES) ** 2).sum(), [dict(f.named_parameters())[k] for k in leaves])
+        for f in (ours, theirs)
+    )
+    torch.testing.assert_close(got, wanted)
+    with pytest.raises(ValueError, match=r"x must be \(nodes, 4\), not shape \(4, 6\)"):
+        ours((x[0], x[0]), EDGES)
+
+
 def test_features_of_edges_want_edge_dim() -> None:
     with pytest.raises(ValueError, match="no edge_dim"):
         gs.nn.GATv2Conv(6, 5)(torch.ones(4, 6), EDGES, torch.ones(5, 2))

@@ -9,7 +9,7 @@ from torch import Tensor
 from gossamer._attention import gat_attention, gat_with_weights
 from gossamer.nn._attention_conv import AttentionConv, Pair, Result
 from gossamer.nn._edges import Adjacency, adjacency_of
-from gossamer.nn._linear import Features, glorot, linear
+from gossamer.nn._linear import Features, LazyLinear, glorot, linear
 
 
 class GATConv(AttentionConv):
@@ -80,8 +80,10 @@ class GATConv(AttentionConv):
             alpha_src = scores(x_src, self.att_src)[:, 0]
             n_dst = x_src.shape[0] if size is None else size[1]
             alpha_dst = alpha_src.new_zeros(n_dst, self.heads)
-            if targets is not None:
+            if targets is not None and isinstance(lin_dst, LazyLinear):
                 alpha_dst = scores(self.by_heads(lin_dst(targets)), self.att_dst)[:, 0]
+            elif targets is not None:  # nobody else wants W x of the targets
+                alpha_dst = lin_dst.scores(targets, self.att_dst)
         given_sizes = (x_src.shape[0], alpha_dst.shape[0])
         if size is not None and tuple(size) != given_sizes:
             raise ValueError(f"GATConv: size is {tuple(size)} but there are {given_sizes} (sources, targets)")

@@ -41,12 +41,24 @@ class Linear(torch.nn.Module):
             torch.nn.init.uniform_(self.bias, -bound, bound)
 
     def forward(self, x: Features) -> Tensor:
+        return self._product(x, self.weight, self.bias)
+
+    def scores(self, x: Features, att: Tensor) -> Tensor:
+        """a · W x, a number a head, att being (1, heads, out): (n, heads).
+
+        As x (Wᵀ a), which is as narrow as the heads. For a map whose W x nobody else wants. The weights must be there:
+        a lazy map gets its own by a first forward.
+        """
+        by_heads = self.weight.t().unflatten(1, att.shape[1:])
+        return self._product(x, torch.ops.gossamer.head_scores.default(by_heads, att)[:, 0].t(), None)
+
+    def _product(self, x: Features, weight: Tensor, bias: Tensor | None) -> Tensor:
         if not isinstance(x, SparseMatrix):
             if x.dim() != 2 or x.shape[1] != self.in_channels:
                 raise ValueError(f"Linear: x must be (nodes, {self.in_channels}), not shape {tuple(x.shape)}")
-            return torch.nn.functional.linear(x, self.weight, self.bias)
-        product = spmm(x, self.weight.t())
-        return product if self.bias is None else product + self.bias
+            return torch.nn.functional.linear(x, weight, bias)
+        product = spmm(x, weight.t())
+        return product if bias is None else product + bias
 
     def extra_repr(self) -> str:
         return f"{self.in_channels}, {self.out_channels}, bias={self.bias is not None}"

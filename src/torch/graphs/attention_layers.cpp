@@ -2,6 +2,7 @@
 // The two attention layers:
 //   GAT     s = softmax_j leaky_relu(a_dst · W x[i] + a_src · W x[j] + a_edge · W_e e[i, j]),  x'[i] = Σ_j s W x[j]
 //   GATv2   s = softmax_j a · leaky_relu(W_r x[i] + W_l x[j] + W_e e[i, j]),                  x'[i] = Σ_j s W_l x[j]
+#include "core/csr.h"
 #include "graphs/layers.h"
 
 namespace gossamer::nn {
@@ -40,20 +41,37 @@ void GATConvImpl::reset_parameters() {
   if (bias.defined()) bias.zero_();
 }
 
+namespace {
+
+// a · W x, a number a head, as x (Wᵀ a), which is as narrow as the heads: for a map whose W x nobody else wants.
+Tensor scores_of(const Linear& map, const Features& x, const Tensor& att) {
+  const Tensor by_heads = map->weight.t().unflatten(1, att.sizes().slice(1));
+  const Tensor folded = ops::head_scores(by_heads, att).select(1, 0);  // (in, heads)
+  if (const auto* sparse = std::get_if<SparseMatrix>(&x)) return sparse->matmul(folded);
+  const auto& dense = std::get<Tensor>(x);
+  TORCH_CHECK_VALUE(dense.dim() == 2 && dense.size(1) == folded.size(0), "Linear: x must be (nodes, ", folded.size(0),
+                    "), not shape ", shape_text(dense));
+  return dense.matmul(folded);
+}
+
+}  // namespace
+
 GATConvImpl::Inputs GATConvImpl::inputs(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                                         const std::optional<Tensor>& edge_attr) {
   const Tensor x_src = by_heads((lin ? lin : lin_src)->forward(x.first));
-  const Tensor x_dst = lin && same(x.first, x.second) ? x_src : by_heads((lin ? lin : lin_dst)->forward(x.second));
-  const Edges edges = this->edges(adjacency, {x_dst.size(0), x_src.size(0)});
+  Tensor alpha_src, alpha_dst;
+  if (lin && same(x.first, x.second)) {
+    const Tensor alpha = ops::head_scores(x_src, at::cat({att_src, att_dst}));
+    alpha_src = alpha.select(1, 0), alpha_dst = alpha.select(1, 1);
+  } else {
+    alpha_src = ops::head_scores(x_src, att_src).select(1, 0);
+    alpha_dst = scores_of(lin ? lin : lin_dst, x.second, att_dst);
+  }
+  const Edges edges = this->edges(adjacency, {alpha_dst.size(0), x_src.size(0)});
   const auto x_edge = edge_features(adjacency, edge_attr, edges);
   std::optional<Tensor> alpha_edge;
   if (x_edge) alpha_edge = ops::head_scores(*x_edge, att_edge).select(1, 0);
-  if (x_dst.is_same(x_src)) {
-    const Tensor alpha = ops::head_scores(x_src, at::cat({att_src, att_dst}));
-    return {edges, x_src, alpha.select(1, 0), alpha.select(1, 1), alpha_edge};
-  }
-  return {edges, x_src, ops::head_scores(x_src, att_src).select(1, 0), ops::head_scores(x_dst, att_dst).select(1, 0),
-          alpha_edge};
+  return {edges, x_src, alpha_src, alpha_dst, alpha_edge};
 }
 
 Tensor GATConvImpl::forward(const Features& x, const Adjacency& adjacency, const std::optional<Tensor>& edge_attr) {
