@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each invariant of a pattern, broken alone, has its message, word for word: the op layer shows it to the user.
+#include <gossamer/kernels/bounds.h>
+
+#include <limits>
+
 #include "dense.h"
+#include "executors.h"
 
 namespace gossamer::test {
 namespace {
@@ -9,8 +14,10 @@ template <class I>
 struct Structure : testing::Test {
   // indptr and indices as they are, broken or not.
   static std::string check(int64_t cols, const std::vector<I>& indptr, const std::vector<I>& indices) {
-    return check_structure(PatternView<I>{static_cast<int64_t>(indptr.size()) - 1, cols,
-                                          static_cast<int64_t>(indices.size()), indptr.data(), indices.data()});
+    const PatternView<I> A{static_cast<int64_t>(indptr.size()) - 1, cols, static_cast<int64_t>(indices.size()),
+                           indptr.data(), indices.data()};
+    EXPECT_EQ(kernels::in_bounds(Serial{}, A), in_bounds(A));  // which leave order and uniqueness to the full check
+    return check_structure(A);
   }
 };
 TYPED_TEST_SUITE(Structure, IndexTypes);
@@ -53,6 +60,24 @@ TYPED_TEST(Structure, ColumnsAreInRange) {
   EXPECT_EQ(this->check(3, {0, 1, 3}, {0, 1, 3}), "column 3 in row 1 is outside the 3 columns");
   EXPECT_EQ(this->check(3, {0, 1, 3}, {-1, 1, 2}), "column -1 in row 0 is outside the 3 columns");
   EXPECT_EQ(this->check(0, {0, 1}, {0}), "column 0 in row 0 is outside the 0 columns");
+}
+
+// Enough entries for several threads, one of them out of range, the extremes of the type among them.
+TYPED_TEST(Structure, OneColumnOutOfRangeIsFoundByAnyThread) {
+  constexpr int64_t n = 600'000;
+  const std::vector<TypeParam> indptr = {0, n};
+  std::vector<TypeParam> indices(n, TypeParam{6});
+  const PatternView<TypeParam> A{1, 7, n, indptr.data(), indices.data()};
+  const Threads threads(4);
+  EXPECT_TRUE(kernels::in_bounds(threads, A));
+  EXPECT_EQ(threads.parts, 4);
+  for (const TypeParam bad :
+       {TypeParam{-1}, TypeParam{7}, std::numeric_limits<TypeParam>::min(), std::numeric_limits<TypeParam>::max()})
+    for (const int64_t at : {int64_t{0}, n / 2, n - 1}) {
+      indices[at] = bad;
+      EXPECT_FALSE(kernels::in_bounds(threads, A));
+      indices[at] = 0;
+    }
 }
 
 TYPED_TEST(Structure, ColumnsAreDistinct) {

@@ -112,7 +112,7 @@ TEST(Spgemm, FewWantedEntriesOfLongRowsAreLookedUp) {
 
 void expect_product_pattern(const OwnedPattern<I>& A, const OwnedPattern<I>& B) {
   std::vector<int64_t> work(A.rows + 1), indptr(A.rows + 1);
-  kernels::spgemm_work(A.view(), B.view(), work.data());
+  kernels::spgemm_work(Threads(3), A.view(), B.view(), work.data());
   for (const int64_t count : {1, 4}) {
     const Threads threads(count);
     const Pool pool = threads;
@@ -137,7 +137,7 @@ TEST(Spgemm, AProductOfMoreEntriesThanIndicesIsOnlyCounted) {
   const std::vector<int16_t> row = {0, n};
   const PatternView<int16_t> column{n, 1, n, ptr.data(), zeros.data()}, line{1, n, n, row.data(), all.data()};
   std::vector<int64_t> work(n + 1), indptr(n + 1);
-  kernels::spgemm_work(column, line, work.data());
+  kernels::spgemm_work(Serial{}, column, line, work.data());
   const auto pieces = kernels::spgemm_pattern(Threads(2), column, line, work.data(), indptr.data());
   EXPECT_EQ(indptr[n], int64_t{n} * n);
   int64_t kept = 0;

@@ -20,14 +20,18 @@
 namespace gossamer::kernels {
 
 // Before row i, the rows of A B take work[i] products: what the work is split by. rows + 1.
-template <class I>
-void spgemm_work(const PatternView<I>& A, const PatternView<I>& B, int64_t* work) {
+template <Host E, class I>
+void spgemm_work(const E& exec, const PatternView<I>& A, const PatternView<I>& B, int64_t* work) {
+  for_each_row_range(exec, A, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t products = 0;
+      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+        products += B.indptr[A.indices[p] + 1] - B.indptr[A.indices[p]];
+      work[i + 1] = products;
+    }
+  });
   work[0] = 0;
-  for (int64_t i = 0; i < A.rows; ++i) {
-    work[i + 1] = work[i];
-    for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
-      work[i + 1] += B.indptr[A.indices[p] + 1] - B.indptr[A.indices[p]];
-  }
+  for (int64_t i = 0; i < A.rows; ++i) work[i + 1] += work[i];
 }
 
 // The columns of consecutive rows of A B, from first_row on.
@@ -154,6 +158,7 @@ void join(const E& exec, const std::vector<ProductRows<I>>& pieces, const int64_
 
 // Under Pool, compiled once: src/cpu/spgemm.cpp.
 #define GOSSAMER_SPGEMM_PATTERN(I, ...)                                                                             \
+  __VA_ARGS__ template void spgemm_work(const Pool&, const PatternView<I>&, const PatternView<I>&, int64_t*);       \
   __VA_ARGS__ template std::vector<ProductRows<I>> spgemm_pattern(const Pool&, const PatternView<I>&,               \
                                                                   const PatternView<I>&, const int64_t*, int64_t*); \
   __VA_ARGS__ template void join(const Pool&, const std::vector<ProductRows<I>>&, const int64_t*, I*);

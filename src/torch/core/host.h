@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
+#include <gossamer/kernels/bounds.h>
 
 #include <limits>
 
@@ -35,7 +36,8 @@ inline PatternTensors host_pattern(const char* op, TensorList pattern, SymIntArr
   const PatternTensors A = unpack(op, pattern, shape, /*t=*/false);
   if (A.indptr.is_meta()) return A;
   with_index_type<void>(A.indptr.scalar_type(), [&]<class, class I> {
-    TORCH_CHECK_VALUE(in_bounds(A.view<I>()), op, ": the pattern does not fit its shape ", shape[0], " x ", shape[1]);
+    TORCH_CHECK_VALUE(kernels::in_bounds(torch_pool(), A.view<I>()), op, ": the pattern does not fit its shape ",
+                      shape[0], " x ", shape[1]);
   });
   return A;
 }

@@ -148,7 +148,7 @@ std::tuple<Tensor, Tensor> pattern_forward(TensorList pattern_A, at::IntArrayRef
   const Tensor work = host_integers(shape_A[0] + 1), indptr = host_integers(shape_A[0] + 1);
   Tensor indices;
   with_index_type<void>(type, [&]<class, class I> {
-    kernels::spgemm_work(A.view<I>(), B.view<I>(), mutable_ptr<int64_t>(work));
+    kernels::spgemm_work(torch_pool(), A.view<I>(), B.view<I>(), mutable_ptr<int64_t>(work));
     const auto rows = kernels::spgemm_pattern(torch_pool(), A.view<I>(), B.view<I>(), ptr<int64_t>(work),
                                               mutable_ptr<int64_t>(indptr));
     const int64_t nnz = ptr<int64_t>(indptr)[shape_A[0]];
