@@ -2,9 +2,11 @@
 // Triplets to CSR against a std::map from each place to the triplets that go there, in the order they came.
 #include <gossamer/kernels/coo.h>
 
+#include <algorithm>
 #include <map>
 
 #include "dense.h"
+#include "executors.h"
 
 namespace gossamer::test {
 namespace {
@@ -27,7 +29,7 @@ void expect_sorted_and_compressed(const Triplets& from) {
   const auto n = static_cast<int64_t>(from.rows.size());
   std::vector<int64_t> starts(from.m + 1, -1), order(n, -1), slot(n, -1);
   const int64_t distinct =
-      kernels::coo_sort(from.m, n, from.rows.data(), from.cols.data(), starts.data(), order.data());
+      kernels::coo_sort(Threads(3), from.m, n, from.rows.data(), from.cols.data(), starts.data(), order.data());
   ASSERT_GE(distinct, 0);
   std::vector<I> indptr(from.m + 1, I{-1}), indices(distinct, I{-1});
   kernels::coo_compress(from.m, from.cols.data(), starts.data(), order.data(), indptr.data(), indices.data(),
@@ -97,12 +99,29 @@ TYPED_TEST(Coo, StableInALongRow) {
   expect_sorted_and_compressed<TypeParam>(random_triplets(random, 1, 5, 5000));
 }
 
+// As a sampler draws them: by rows, each row in no order; and enough of them for several threads.
+TYPED_TEST(Coo, TripletsThatComeByRows) {
+  Random random(42);
+  Triplets from = random_triplets(random, 2000, 50, 20000);
+  expect_sorted_and_compressed<TypeParam>(from);
+  std::sort(from.rows.begin(), from.rows.end());
+  expect_sorted_and_compressed<TypeParam>(from);
+}
+
+// Columns that do not fit 32 bits beside the place they came from.
+TEST(CooSort, WideColumns) {
+  const std::vector<int64_t> rows = {0, 0, 0, 0}, cols = {int64_t{1} << 40, 3, int64_t{1} << 40, 2};
+  std::vector<int64_t> starts(2), order(4);
+  EXPECT_EQ(kernels::coo_sort(Serial{}, 1, 4, rows.data(), cols.data(), starts.data(), order.data()), 3);
+  EXPECT_EQ(order, (std::vector<int64_t>{3, 1, 0, 2}));
+}
+
 // What slot is for: the values of duplicates are added up in one pass.
 TYPED_TEST(Coo, SlotsAddUp) {
   const Triplets from{2, 3, {1, 0, 1, 0}, {2, 0, 2, 1}};
   const double values[] = {1, 10, 100, 1000};
   std::vector<int64_t> starts(3), order(4), slot(4);
-  ASSERT_EQ(kernels::coo_sort(2, 4, from.rows.data(), from.cols.data(), starts.data(), order.data()), 3);
+  ASSERT_EQ(kernels::coo_sort(Serial{}, 2, 4, from.rows.data(), from.cols.data(), starts.data(), order.data()), 3);
   std::vector<TypeParam> indptr(3), indices(3);
   kernels::coo_compress(2, from.cols.data(), starts.data(), order.data(), indptr.data(), indices.data(), slot.data());
   std::vector<double> sums(3);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include <gossamer/kernels/csr.h>
+#include <gossamer/kernels/types.h>
 
 namespace gossamer::kernels {
 
@@ -27,5 +28,11 @@ void transpose(const PatternView<I>& A, I* indptr_t, I* indices_t, I* perm) {
   for (int64_t j = A.cols; j > 0; --j) indptr_t[j] = indptr_t[j - 1];
   indptr_t[0] = 0;
 }
+
+// Compiled once: src/cpu/transpose.cpp.
+#define GOSSAMER_TRANSPOSE(I, ...) __VA_ARGS__ template void transpose(const PatternView<I>&, I*, I*, I*);
+#ifdef GOSSAMER_COMPILED
+GOSSAMER_FOR_EACH_INDEX(GOSSAMER_TRANSPOSE, extern)
+#endif
 
 }  // namespace gossamer::kernels

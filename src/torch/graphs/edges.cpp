@@ -12,6 +12,7 @@
 #include <gossamer/reduce.h>
 #include "core/csr.h"
 #include "core/host.h"
+#include "core/launch.h"
 #include "core/op.h"
 #include "structure/device.h"
 #include "structure/scans.h"
@@ -38,16 +39,22 @@ std::tuple<Tensor, Tensor, Tensor> graph(const Tensor& edge_index, at::IntArrayR
   check_graph(edge_index, shape);
   const Tensor host = edge_index.to(at::kCPU, at::kLong).contiguous();
   const int64_t edges = host.size(1), *sources = ptr<int64_t>(host), *targets = sources + edges;
-  for (int64_t k = 0; k < edges; ++k)
+  const bool fit = kernels::coo_in_range(torch_pool(), edges, sources, shape[1]) &&
+                   kernels::coo_in_range(torch_pool(), edges, targets, shape[0]);
+  for (int64_t k = 0; !fit && k < edges; ++k)
     TORCH_CHECK_VALUE(sources[k] >= 0 && sources[k] < shape[1] && targets[k] >= 0 && targets[k] < shape[0],
                       "graph_pattern: edge ", k, " goes from ", sources[k], " to ", targets[k], ", outside ", shape[1],
                       " sources and ", shape[0], " destinations");
   const Tensor starts = host_integers(shape[0] + 1), order = host_integers(edges);
-  kernels::coo_sort(shape[0], edges, targets, sources, mutable_ptr<int64_t>(starts), mutable_ptr<int64_t>(order));
+  kernels::coo_sort(torch_pool(), shape[0], edges, targets, sources, mutable_ptr<int64_t>(starts),
+                    mutable_ptr<int64_t>(order));
   const auto type = index_type(/*wide=*/false, {shape[0], shape[1], edges});
-  const Tensor indices = host.select(0, 0).index_select(0, order);
+  const Tensor indices = host_integers(edges, type);
+  with_index_type<void>(type, [&]<class, class I> {
+    kernels::coo_columns(edges, sources, ptr<int64_t>(order), mutable_ptr<I>(indices));
+  });
   const auto device = edge_index.device();
-  return {starts.to(device, type), indices.to(device, type), order.to(device)};
+  return {starts.to(device, type), indices.to(device), order.to(device)};
 }
 
 std::tuple<Tensor, Tensor, Tensor> graph_on_device(const Tensor& edge_index, at::IntArrayRef shape) {

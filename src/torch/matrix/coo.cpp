@@ -27,7 +27,8 @@ Tensor coordinates(const char* name, const Tensor& given, int64_t size) {
   TORCH_CHECK_VALUE(given.dim() == 1, "from_coo: ", name, " must have one dimension, not shape ", shape_text(given));
   const Tensor on_host = given.to(at::kCPU, at::kLong).contiguous();
   const int64_t* at = ptr<int64_t>(on_host);
-  for (int64_t k = 0; k < on_host.numel(); ++k)
+  const bool fit = kernels::coo_in_range(torch_pool(), on_host.numel(), at, size);
+  for (int64_t k = 0; !fit && k < on_host.numel(); ++k)
     TORCH_CHECK_VALUE(at[k] >= 0 && at[k] < size, "from_coo: ", name, "[", k, "] is ", at[k], ", outside 0 … ",
                       size - 1);
   return on_host;
@@ -41,8 +42,8 @@ std::tuple<Tensor, Tensor, Tensor> coo(const Tensor& rows, const Tensor& cols, a
   TORCH_CHECK_VALUE(c.numel() == n, "from_coo: rows has ", n, " entries but cols has ", c.numel());
   const auto host = at::TensorOptions().dtype(at::kLong);
   const Tensor starts = at::empty({m + 1}, host), order = at::empty({n}, host), slot = at::empty({n}, host);
-  const int64_t nnz = kernels::coo_sort(m, n, ptr<int64_t>(r), ptr<int64_t>(c), mutable_ptr<int64_t>(starts),
-                                        mutable_ptr<int64_t>(order));
+  const int64_t nnz = kernels::coo_sort(torch_pool(), m, n, ptr<int64_t>(r), ptr<int64_t>(c),
+                                        mutable_ptr<int64_t>(starts), mutable_ptr<int64_t>(order));
   constexpr int64_t limit = std::numeric_limits<int32_t>::max();
   const auto type = m < limit && shape[1] < limit && nnz < limit ? at::kInt : at::kLong;
   const Tensor indptr = at::empty({m + 1}, host.dtype(type)), indices = at::empty({nnz}, host.dtype(type));
