@@ -34,7 +34,7 @@ struct float16 {
     const float size = __builtin_bit_cast(float, magnitude);
     uint32_t half;
     if (!(size == size))
-      half = 0x7e00u;
+      half = 0x7e00u | ((magnitude >> 13) & 0x3ffu);  // quiet, and what fits of the payload: as processors do it
     else if (size >= huge)
       half = 0x7c00u;
     else if (size < tiny)  // subnormal: adding 0.5 leaves the rounded result in the lowest bits
@@ -47,7 +47,7 @@ struct float16 {
     const uint32_t sign = (bits & 0x8000u) << 16, exponent = bits & 0x7c00u, mantissa = bits & 0x3ffu;
     const uint32_t rest = (exponent | mantissa) << 13;
     const uint32_t subnormal = __builtin_bit_cast(uint32_t, static_cast<float>(mantissa) * 0x1p-24f);
-    const uint32_t special = rest | 0x7f800000u;  // infinity, NaN
+    const uint32_t special = rest | (mantissa == 0 ? 0x7f800000u : 0x7fc00000u);  // infinity; NaN, quiet
     const uint32_t normal = rest + ((127 - 15) << 23);
     return __builtin_bit_cast(float, sign | (exponent == 0 ? subnormal : exponent == 0x7c00u ? special : normal));
   }

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include <gossamer/kernels/half.h>
+#include <gossamer/kernels/half_lanes.h>
 
 namespace gossamer {
 
@@ -26,7 +26,8 @@ constexpr const char* name(SimdLevel level) {
 inline SimdLevel detect_simd_level() {
   SimdLevel level = SimdLevel::baseline;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) level = SimdLevel::avx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+    level = SimdLevel::avx2;
   if (level == SimdLevel::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
     level = SimdLevel::avx512;
@@ -44,11 +45,11 @@ inline SimdLevel simd_level() {
 
 #if defined(__x86_64__)
 template <class F>
-[[gnu::target("avx2,fma"), gnu::flatten]] void run_avx2(const F& f) {
+[[gnu::target("avx2,fma,f16c"), gnu::flatten]] void run_avx2(const F& f) {
   f.template operator()<32>();
 }
 template <class F>
-[[gnu::target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq"), gnu::flatten]] void run_avx512(const F& f) {
+[[gnu::target("avx2,fma,f16c,avx512f,avx512vl,avx512bw,avx512dq"), gnu::flatten]] void run_avx512(const F& f) {
   f.template operator()<64>();
 }
 #endif
@@ -66,18 +67,6 @@ void simd(const F& f) {
   f.template operator()<16>();
 }
 
-// n lanes of T. Only ever a local variable of an inlined function: passed by value it would have no stable ABI.
-template <class T, int n>
-struct VecOf {
-  typedef T type __attribute__((vector_size(n * sizeof(T))));
-};
-template <class T>
-struct VecOf<T, 1> {
-  using type = T;
-};
-template <class T, int n>
-using Vec = typename VecOf<T, n>::type;
-
 // Calls f<lanes>() with the most lanes, up to `most`, that a row of `width` columns fills.
 template <int most, class F>
 [[gnu::always_inline]] inline void with_lanes(int64_t width, const F& f) {
@@ -86,18 +75,15 @@ template <int most, class F>
   f.template operator()<most>();
 }
 
-// Reads n values as their sum type; writes them back, rounded. Any alignment.
+// Reads n values as their sum type; writes them back, rounded. Any alignment; n sums fit in a register of the level.
 template <int n, class T>
 [[gnu::always_inline]] inline void load(const T* from, Vec<Sum<T>, n>& to) {
   if constexpr (n == 1)
     to = static_cast<Sum<T>>(*from);
   else if constexpr (sizeof(T) == sizeof(Sum<T>))
     __builtin_memcpy(&to, from, sizeof to);
-  else {
-    Sum<T> wide[n];
-    for (int k = 0; k < n; ++k) wide[k] = static_cast<Sum<T>>(from[k]);
-    __builtin_memcpy(&to, wide, sizeof to);
-  }
+  else
+    widen<n>(from, to);
 }
 template <int n, class T>
 [[gnu::always_inline]] inline void store(const Vec<Sum<T>, n>& from, T* to) {
@@ -106,7 +92,7 @@ template <int n, class T>
   else if constexpr (sizeof(T) == sizeof(Sum<T>))
     __builtin_memcpy(to, &from, sizeof from);
   else
-    for (int k = 0; k < n; ++k) to[k] = static_cast<T>(from[k]);
+    narrow<n>(from, to);
 }
 
 template <int n, class T>
