@@ -68,7 +68,7 @@ template <int lanes, class T, class I>
 // Reads what an entry a little after p will want into the cache.
 template <class T, class I>
 [[gnu::always_inline]] inline void gat_prefetch(const Gat<T, I>& in, int64_t p) {
-  prefetch_row(in.A, p, in.X, in.heads * in.width);
+  prefetch_first_half(in.A, p, in.X, in.heads * in.width);
   prefetch_row(in.A, p, in.alpha_src, in.heads);
 }
 
@@ -86,7 +86,7 @@ void gat(const E& exec, const Gat<T, I>& in, T* Z, Sum<T>* lse) {
         }
       };
       with_width<bytes, T, I>(in.width, [&](const auto& width) {
-        attend_rows<bytes>(in.A, begin, end, in.heads, width, in.X, in.dropout, scores, Z, lse);
+        attend_rows<bytes>(in.A, begin, end, in.heads, width, in.X, far, in.dropout, scores, Z, lse);
       });
     });
   });
@@ -190,7 +190,7 @@ template <int bytes, class T, class I, class W>
       const int64_t n = std::min(edge_block, stop - q);
       for (int64_t k = 0; k < n; ++k) {
         if (far) {
-          prefetch_row(At, q + k, G, columns);
+          prefetch_first_half(At, q + k, G, columns);
           prefetch_row(At, q + k, ends, 3 * heads);
           __builtin_prefetch(dt + perm[std::min(q + k + entries_ahead, At.nnz - 1)] * heads, /*to write=*/1);
         }
@@ -199,16 +199,35 @@ template <int bytes, class T, class I, class W>
       gat_entry_gradients<lanes>(block, n * heads);
       for_each_tile<lanes>(heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t c) GOSSAMER_INLINED {
         const int64_t at = h * width + c;
-        add_rows<l, vectors, together>(At.indices + q, n, &block.weights[h], G + at, heads, width, nullptr, &sums[at]);
+        const I* soon = at + l * vectors * together > columns / 2 ? soon_after(At, q, n, far) : nullptr;
+        add_rows<l, vectors, together>(At.indices + q, n, &block.weights[h], G + at, heads, width, soon, nullptr,
+                                       &sums[at]);
       });
       for (int64_t k = 0; k < n; ++k) {
         copy_lanes<lanes>(&block.dt[k * heads], heads, dt + perm[q + k] * heads);
         for (int64_t h = 0; h < heads; ++h) d_src[h] += block.dt[k * heads + h];
       }
     }
-    for (int64_t c = 0; c < columns; ++c) dX[j * columns + c] = static_cast<T>(sums[c]);
-    for (int64_t h = 0; h < heads; ++h) d_alpha_src[j * heads + h] = static_cast<T>(d_src[h]);
+    copy_lanes<lanes>(sums.data(), columns, dX + j * columns);
+    copy_lanes<lanes>(d_src.data(), heads, d_alpha_src + j * heads);
   }
+}
+
+// Rows begin … end - 1: d alpha_dst[i] = Σ_j dt and, unless null, d alpha_edge = dt.
+template <int bytes, class T, class I>
+[[gnu::always_inline]] inline void gat_backward_rows(const Gat<T, I>& in, int64_t begin, int64_t end, const Sum<T>* dt,
+                                                     T* d_alpha_dst, T* d_alpha_edge) {
+  constexpr int lanes = bytes / sizeof(Sum<T>);
+  for (int64_t i = begin; i < end; ++i)
+    for_each_lanes<lanes>(in.heads, [&]<int l>(int64_t h) {
+      Vec<Sum<T>, l> sum{}, v;
+      for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p) {
+        load<l>(dt + p * in.heads + h, v);
+        sum += v;
+        if (d_alpha_edge) store<l>(v, d_alpha_edge + p * in.heads + h);
+      }
+      store<l>(sum, d_alpha_dst + i * in.heads + h);
+    });
 }
 
 // The gradients, each of the shape of its input. At, perm: the transpose of in.A; scratch: (nnz + 3 rows, heads).
@@ -236,16 +255,7 @@ void gat_backward(const E& exec, const Gat<T, I>& in, const PatternView<I>& At, 
     });
   });
   for_each_row_range(exec, in.A, heads, [&](int64_t begin, int64_t end) {
-    std::vector<S> sums(heads);
-    for (int64_t i = begin; i < end; ++i) {
-      std::fill(sums.begin(), sums.end(), S{0});
-      for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p)
-        for (int64_t h = 0; h < heads; ++h) {
-          sums[h] += dt[p * heads + h];
-          if (d.alpha_edge) d.alpha_edge[p * heads + h] = static_cast<T>(dt[p * heads + h]);
-        }
-      for (int64_t h = 0; h < heads; ++h) d.alpha_dst[i * heads + h] = static_cast<T>(sums[h]);
-    }
+    simd([&]<int bytes> { gat_backward_rows<bytes>(in, begin, end, dt, d.alpha_dst, d.alpha_edge); });
   });
 }
 

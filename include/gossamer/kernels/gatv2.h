@@ -54,23 +54,22 @@ void gatv2(const Gatv2<T, I>& in, T* Z) {
 }
 }  // namespace plain
 
-// e[k · heads + h] = att · leaky_relu(t) for the entries p + k of row i, k < n.
+// e[k · heads + h] = att · leaky_relu(t) for the entries p + k of the row of x_dst, k < n.
 template <int lanes, class T, class I, class W>
-[[gnu::always_inline]] inline void gatv2_scores(const Gatv2<T, I>& in, const W& width, int64_t i, int64_t p, int64_t n,
-                                                bool far, Sum<T>* e) {
+[[gnu::always_inline]] inline void gatv2_scores(const Gatv2<T, I>& in, const W& width, const Sum<T>* x_dst,
+                                                const Sum<T>* att, int64_t p, int64_t n, bool far, Sum<T>* e) {
   using S = Sum<T>;
   const int64_t columns = in.heads * width;
-  const T* v = in.x_dst + i * columns;
   for (int64_t k = 0; k < n; ++k) {
-    if (far) prefetch_row(in.A, p + k, in.x_src, columns);
-    const T* u = in.x_src + in.A.indices[p + k] * columns;
-    const T* w = in.x_edge ? in.x_edge + (p + k) * columns : nullptr;
+    if (far) prefetch_first_half(in.A, p + k, in.x_src, columns);
+    const T* x_src = in.x_src + in.A.indices[p + k] * columns;
+    const T* x_edge = in.x_edge ? in.x_edge + (p + k) * columns : nullptr;
     const auto term = [=, &in]<int l>(int64_t c, Vec<S, l>& sum) {
-      Vec<S, l> t, att;
-      sum_of<l>(u + c, v + c, w ? w + c : w, t);
+      Vec<S, l> t, a;
+      sum_of<l>(x_dst + c, x_src + c, x_edge ? x_edge + c : x_edge, t);
       leaky_relu<l, S>(t, in.slope);
-      load<l>(in.att + c, att);
-      sum += att * t;
+      load<l>(att + c, a);
+      sum += a * t;
     };
     sum_heads<lanes, S>(in.heads, width, term, e + k * in.heads);
   }
@@ -82,11 +81,15 @@ void gatv2(const E& exec, const Gatv2<T, I>& in, T* Z, Sum<T>* lse) {
   const bool far = in.far();
   for_each_row_range(exec, in.A, 2 * in.columns(), [&](int64_t begin, int64_t end) {
     simd([&]<int bytes> {
+      constexpr int lanes = bytes / sizeof(Sum<T>);
+      const int64_t columns = in.columns();
+      WideRow<lanes, T> dst_row(columns), att_row(columns);
+      const Sum<T>* att = att_row.of(in.att);
       with_width<bytes, T, I>(in.width, [&](const auto& width) {
         const auto scores = [&](int64_t i, int64_t p, int64_t n, Sum<T>* e) {
-          gatv2_scores<bytes / sizeof(Sum<T>)>(in, width, i, p, n, far, e);
+          gatv2_scores<lanes>(in, width, dst_row.of(in.x_dst + i * columns), att, p, n, far, e);
         };
-        attend_rows<bytes>(in.A, begin, end, in.heads, width, in.x_src, in.dropout, scores, Z, lse);
+        attend_rows<bytes>(in.A, begin, end, in.heads, width, in.x_src, far, in.dropout, scores, Z, lse);
       });
     });
   });

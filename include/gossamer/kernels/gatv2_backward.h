@@ -35,11 +35,12 @@ template <int lanes, class S>
 
 // For `together` heads and `vectors · lanes` of their columns: slopes += Σ_p de slope(t), d_att += Σ_p de leaky_relu(t)
 // and, unless null, d_edge[p] = de att slope(t). All pointers at the first head and its first column; de: (n, heads).
+// soon: null, or rows of x_src to ask for.
 template <int lanes, int vectors, int together, class T, class I, class W>
 [[gnu::always_inline]] inline void gatv2_backward_tile(const Gatv2<T, I>& in, const W& width, const I* indices,
-                                                       int64_t n, const T* x_src, const T* x_dst, const T* x_edge,
-                                                       const T* att, const Sum<T>* de, Sum<T>* slopes, Sum<T>* d_att,
-                                                       T* d_edge) {
+                                                       const I* soon, int64_t n, const T* x_src, const Sum<T>* x_dst,
+                                                       const T* x_edge, const Sum<T>* att, const Sum<T>* de,
+                                                       Sum<T>* slopes, Sum<T>* d_att, T* d_edge) {
   using S = Sum<T>;
   const int64_t columns = in.heads * width;
   const Vec<S, lanes> one = Vec<S, lanes>{} + 1, low = Vec<S, lanes>{} + in.slope;
@@ -48,11 +49,12 @@ template <int lanes, int vectors, int together, class T, class I, class W>
     load<lanes>(slopes + h * width + k * lanes, slope_sums[h][k]);
     load<lanes>(d_att + h * width + k * lanes, att_sums[h][k]);
   });
-  for (int64_t p = 0; p < n; ++p)
+  for (int64_t p = 0; p < n; ++p) {
+    if (soon) prefetch(x_src + soon[p] * columns, lanes * vectors * together);
     unrolled<together, vectors>([&]<int h, int k> {
       const int64_t c = h * width + k * lanes;
       Vec<S, lanes> t, a;
-      sum_of<lanes>(x_src + indices[p] * columns + c, x_dst + c, x_edge ? x_edge + p * columns + c : x_edge, t);
+      sum_of<lanes>(x_dst + c, x_src + indices[p] * columns + c, x_edge ? x_edge + p * columns + c : x_edge, t);
       Vec<S, lanes> times = t > 0 ? one : low;
       times *= de[p * in.heads + h];
       slope_sums[h][k] += times;
@@ -62,9 +64,27 @@ template <int lanes, int vectors, int together, class T, class I, class W>
       a *= times;
       store<lanes>(a, d_edge + p * columns + c);
     });
+  }
   unrolled<together, vectors>([&]<int h, int k> {
     store<lanes>(slope_sums[h][k], slopes + h * width + k * lanes);
     store<lanes>(att_sums[h][k], d_att + h * width + k * lanes);
+  });
+}
+
+// to = slopes att [+ sums], each of n columns; sums may be null.
+template <int lanes, class T>
+[[gnu::always_inline]] inline void add_products(const Sum<T>* slopes, const Sum<T>* att, const Sum<T>* sums, int64_t n,
+                                                T* to) {
+  for_each_lanes<lanes>(n, [&]<int l>(int64_t c) {
+    Vec<Sum<T>, l> a, v;
+    load<l>(slopes + c, v);
+    load<l>(att + c, a);
+    v *= a;
+    if (sums) {
+      load<l>(sums + c, a);
+      v += a;
+    }
+    store<l>(v, to + c);
   });
 }
 
@@ -79,8 +99,10 @@ template <int bytes, class T, class I, class W>
   const bool far = in.far();
   std::vector<S> e(block_size<lanes>(heads)), GX(e), m(e.size(), S{1}), weights(e), de(e);
   std::vector<S> GZ(heads), GZs(period), lses(period), slopes(columns);
+  WideRow<lanes, T> dst_row(columns), g_row(columns), att_row(columns);
+  const S* att = att_row.of(in.att);
   for (int64_t i = begin; i < end; ++i) {
-    const T* g = G + i * columns;
+    const S *x_dst = dst_row.of(in.x_dst + i * columns), *g = g_row.of(G + i * columns);
     dot_heads<lanes>(g, Z + i * columns, heads, width, GZ.data());
     repeat(GZ.data(), heads, period, GZs.data());
     repeat(lse + i * heads, heads, period, lses.data());
@@ -89,7 +111,7 @@ template <int bytes, class T, class I, class W>
     for (int64_t p = in.A.indptr[i]; p < stop; p += edge_block) {
       const int64_t n = std::min(edge_block, stop - p);
       const I* indices = in.A.indices + p;
-      gatv2_scores<lanes>(in, width, i, p, n, far, e.data());
+      gatv2_scores<lanes>(in, width, x_dst, att, p, n, far, e.data());
       for (int64_t k = 0; k < n; ++k)
         dot_heads<lanes>(g, in.x_src + indices[k] * columns, heads, width, &GX[k * heads]);
       if (in.dropout.any()) dropout_factors<lanes>(in.dropout, p * heads, n * heads, m.data());
@@ -98,10 +120,10 @@ template <int bytes, class T, class I, class W>
       for_each_tile<lanes>(
           heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t tile) GOSSAMER_INLINED {
             const int64_t c = h * width + tile;
-            gatv2_backward_tile<l, vectors, together>(in, width, indices, n, in.x_src + c, in.x_dst + i * columns + c,
-                                                      in.x_edge ? in.x_edge + p * columns + c : nullptr, in.att + c,
-                                                      &de[h], &slopes[c], d_att + c,
-                                                      d_edge ? d_edge + p * columns + c : nullptr);
+            const I* soon = c + l * vectors * together > columns / 2 ? soon_after(in.A, p, n, far) : nullptr;
+            gatv2_backward_tile<l, vectors, together>(
+                in, width, indices, soon, n, in.x_src + c, x_dst + c, in.x_edge ? in.x_edge + p * columns + c : nullptr,
+                att + c, &de[h], &slopes[c], d_att + c, d_edge ? d_edge + p * columns + c : nullptr);
           });
       for (int64_t k = 0; k < n; ++k) {
         S* entry = scratch + 2 * (p + k) * heads;
@@ -109,8 +131,7 @@ template <int bytes, class T, class I, class W>
         copy_lanes<lanes>(&de[k * heads], heads, entry + heads);
       }
     }
-    for (int64_t c = 0; c < columns; ++c)
-      d_dst[i * columns + c] = static_cast<T>(slopes[c] * static_cast<S>(in.att[c]));
+    add_products<lanes>(slopes.data(), att, nullptr, columns, d_dst + i * columns);
   }
 }
 
@@ -120,7 +141,7 @@ template <int bytes, class T, class I, class W>
 template <int lanes, int vectors, int together, class T, class I, class W>
 [[gnu::always_inline]] inline void gatv2_transposed_tile(const Gatv2<T, I>& in, const W& width, const I* indices,
                                                          const I* soon, const I* perm, int64_t n, const T* G,
-                                                         const T* x_src, const T* x_dst, const T* x_edge,
+                                                         const Sum<T>* x_src, const T* x_dst, const T* x_edge,
                                                          const Sum<T>* entries, Sum<T>* sums, Sum<T>* slopes) {
   using S = Sum<T>;
   const int64_t heads = in.heads, columns = heads * width;
@@ -161,7 +182,10 @@ template <int bytes, class T, class I, class W>
   const int64_t heads = in.heads, columns = heads * width;
   const bool far = is_far<T>(At.cols * columns);
   std::vector<S> entries(2 * heads * edge_block), sums(columns), slopes(columns);
+  WideRow<lanes, T> src_row(columns), att_row(columns);
+  const S* att = att_row.of(in.att);
   for (int64_t j = begin; j < end; ++j) {
+    const S* x_src = src_row.of(in.x_src + j * columns);
     std::fill(sums.begin(), sums.end(), S{0});
     std::fill(slopes.begin(), slopes.end(), S{0});
     const int64_t stop = At.indptr[j + 1];
@@ -172,16 +196,15 @@ template <int bytes, class T, class I, class W>
         if (far) __builtin_prefetch(scratch + 2 * soon * heads);
         copy_lanes<lanes>(scratch + 2 * p * heads, 2 * heads, &entries[2 * k * heads]);
       }
-      for_each_tile<lanes>(
-          heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t tile) GOSSAMER_INLINED {
-            const int64_t c = h * width + tile;
-            gatv2_transposed_tile<l, vectors, together>(
-                in, width, At.indices + q, soon_after(At, q, n, far), perm + q, n, G + c, in.x_src + j * columns + c,
-                in.x_dst + c, in.x_edge ? in.x_edge + c : nullptr, &entries[h], &sums[c], &slopes[c]);
-          });
+      for_each_tile<lanes>(heads, width,
+                           [&]<int l, int vectors, int together>(int64_t h, int64_t tile) GOSSAMER_INLINED {
+                             const int64_t c = h * width + tile;
+                             gatv2_transposed_tile<l, vectors, together>(
+                                 in, width, At.indices + q, soon_after(At, q, n, far), perm + q, n, G + c, x_src + c,
+                                 in.x_dst + c, in.x_edge ? in.x_edge + c : nullptr, &entries[h], &sums[c], &slopes[c]);
+                           });
     }
-    for (int64_t c = 0; c < columns; ++c)
-      d_src[j * columns + c] = static_cast<T>(sums[c] + slopes[c] * static_cast<S>(in.att[c]));
+    add_products<lanes>(slopes.data(), att, sums.data(), columns, d_src + j * columns);
   }
 }
 

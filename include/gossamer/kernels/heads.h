@@ -7,16 +7,18 @@
 #pragma once
 #include <numeric>
 #include <type_traits>
+#include <vector>
 
 #include <gossamer/kernels/simd.h>
 
 namespace gossamer::kernels {
 
 // Calls f(width), width being a constant (std::integral_constant) if it is a usual one. Each takes the compiler a
-// while, so they are for the types that networks are trained in.
+// while, so they are for what networks are trained in: float, and 16-bit numbers where registers are longest.
 template <int bytes, class T, class I, class F>
 [[gnu::always_inline]] inline void with_width(int64_t width, const F& f) {
-  if constexpr (bytes > 16 && std::is_same_v<T, float> && std::is_same_v<I, int32_t>) {
+  constexpr bool trained = std::is_same_v<T, float> ? bytes > 16 : std::is_same_v<Sum<T>, float> && bytes > 32;
+  if constexpr (trained && std::is_same_v<I, int32_t>) {
     if (width == 8) return f(std::integral_constant<int64_t, 8>());
     if (width == 16) return f(std::integral_constant<int64_t, 16>());
     if (width == 32) return f(std::integral_constant<int64_t, 32>());
@@ -48,18 +50,40 @@ template <int lanes, class W, class F>
   for (; h < heads; ++h) {
     int64_t c = 0;
     for (; c + 4 * lanes <= width; c += 4 * lanes) f.template operator()<lanes, 4, 1>(h, c);
-    for_each_lanes<lanes>(width, [&]<int l>(int64_t at) { f.template operator()<l, 1, 1>(h, at); }, c);
+    for_each_lanes<lanes>(width, [&]<int l>(int64_t at) GOSSAMER_INLINED { f.template operator()<l, 1, 1>(h, at); }, c);
   }
 }
 
-template <int lanes, class T>
-[[gnu::always_inline]] inline void copy_lanes(const T* from, int64_t n, Sum<T>* to) {
+// to[k] = from[k], of two types that are added up in the same one.
+template <int lanes, class From, class To>
+[[gnu::always_inline]] inline void copy_lanes(const From* from, int64_t n, To* to) {
   for_each_lanes<lanes>(n, [&]<int l>(int64_t k) {
-    Vec<Sum<T>, l> v;
+    Vec<Sum<From>, l> v;
     load<l>(from + k, v);
     store<l>(v, to + k);
   });
 }
+
+// A row of n numbers in the type they are added up in, for loops that read it once an entry: the row itself, or a copy.
+template <int lanes, class T>
+class WideRow {
+ public:
+  explicit WideRow(int64_t n) : n_(n), copy_(std::is_same_v<T, Sum<T>> ? 0 : n) {}
+
+  // Valid until the next call.
+  [[gnu::always_inline]] const Sum<T>* of(const T* row) {
+    if constexpr (std::is_same_v<T, Sum<T>>) {
+      return row;
+    } else {
+      copy_lanes<lanes>(row, n_, copy_.data());
+      return copy_.data();
+    }
+  }
+
+ private:
+  const int64_t n_;
+  std::vector<Sum<T>> copy_;
+};
 
 // Σ_c term(c) over the columns c of one head: term<l>(c, sum) adds those of c … c + l - 1 to the lanes of sum.
 template <int lanes, class S, class Term>
@@ -98,8 +122,8 @@ template <int lanes, class S, class W, class Term>
 }
 
 // sums[h] = a[h] · b[h] for rows a, b of (heads, width).
-template <int lanes, class T, class W>
-[[gnu::always_inline]] inline void dot_heads(const T* a, const T* b, int64_t heads, const W& width, Sum<T>* sums) {
+template <int lanes, class U, class T, class W>
+[[gnu::always_inline]] inline void dot_heads(const U* a, const T* b, int64_t heads, const W& width, Sum<T>* sums) {
   const auto term = [=]<int l>(int64_t c, Vec<Sum<T>, l>& sum) {
     Vec<Sum<T>, l> u, v;
     load<l>(a + c, u);

@@ -39,6 +39,13 @@ template <class T, class I>
   prefetch(X + A.indices[std::min(p + entries_ahead, A.nnz - 1)] * width, width);
 }
 
+// Rows that are read in two passes over a block of entries are asked for in two halves, one a pass. Asked for at once
+// they would queue, and the memory would rest for as long as the second pass takes. This is the first half.
+template <class T, class I>
+[[gnu::always_inline]] inline void prefetch_first_half(const PatternView<I>& A, int64_t p, const T* X, int64_t width) {
+  prefetch(X + A.indices[std::min(p + entries_ahead, A.nnz - 1)] * width, width / 2);
+}
+
 // The columns of the entries `entries_ahead` after p … p + n - 1; null if there are not so many, or if the rows they
 // need are in the cache anyway (not `far`).
 template <class I>
@@ -148,10 +155,12 @@ class RunningSoftmax {
 };
 
 // For `together` heads: sums = scale · sums + Σ_p weights[p] X[indices[p]] in `vectors · lanes` columns. All pointers
-// at the first head and its first column; weights: (n, heads), rows of X are (heads, width).
+// at the first head and its first column; weights: (n, heads), rows of X are (heads, width). soon: null, or rows of X
+// to ask for.
 template <int lanes, int vectors, int together, class T, class I, class W>
 [[gnu::always_inline]] inline void add_rows(const I* indices, int64_t n, const Sum<T>* weights, const T* X,
-                                            int64_t heads, const W& width, const Sum<T>* scale, Sum<T>* sums) {
+                                            int64_t heads, const W& width, const I* soon, const Sum<T>* scale,
+                                            Sum<T>* sums) {
   Vec<Sum<T>, lanes> sum[together][vectors];
   unrolled<together, vectors>([&]<int h, int k> {
     load<lanes>(sums + h * width + k * lanes, sum[h][k]);
@@ -159,6 +168,7 @@ template <int lanes, int vectors, int together, class T, class I, class W>
   });
   for (int64_t p = 0; p < n; ++p) {
     const T* row = X + indices[p] * heads * width;
+    if (soon) prefetch(X + soon[p] * heads * width, lanes * vectors * together);
     unrolled<together, vectors>([&]<int h, int k> {
       Vec<Sum<T>, lanes> x;
       load<lanes>(row + h * width + k * lanes, x);
@@ -169,11 +179,12 @@ template <int lanes, int vectors, int together, class T, class I, class W>
 }
 
 // Rows begin … end - 1 of Z and lse. scores(i, p, n, e) writes the scores of the entries p … p + n - 1 of row i:
-// e[k · heads + h] for entry p + k. X: (cols, heads, width); Z: (rows, heads, width); lse: (rows, heads).
+// e[k · heads + h] for entry p + k, and, if X is `far`, asks for the first halves of rows to come. X: (cols, heads,
+// width); Z: (rows, heads, width); lse: (rows, heads).
 template <int bytes, class T, class I, class W, class Scores>
 [[gnu::always_inline]] inline void attend_rows(const PatternView<I>& A, int64_t begin, int64_t end, int64_t heads,
-                                               const W& width, const T* X, const Dropout& dropout, const Scores& scores,
-                                               T* Z, Sum<T>* lse) {
+                                               const W& width, const T* X, bool far, const Dropout& dropout,
+                                               const Scores& scores, T* Z, Sum<T>* lse) {
   using S = Sum<T>;
   constexpr int lanes = bytes / sizeof(S);
   const int64_t columns = heads * width;
@@ -193,7 +204,9 @@ template <int bytes, class T, class I, class W, class Scores>
       }
       for_each_tile<lanes>(heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t c) GOSSAMER_INLINED {
         const int64_t at = h * width + c;
-        add_rows<l, vectors, together>(A.indices + p, n, &e[h], X + at, heads, width, &softmax.scale[h], &sums[at]);
+        const I* soon = at + l * vectors * together > columns / 2 ? soon_after(A, p, n, far) : nullptr;
+        add_rows<l, vectors, together>(A.indices + p, n, &e[h], X + at, heads, width, soon, &softmax.scale[h],
+                                       &sums[at]);
       });
     }
     const bool empty = stop == A.indptr[i];
