@@ -121,7 +121,7 @@ class Solved(Matrix):
         indptr, indices, shape = self.pattern
         fresh = gs.SparseMatrix(indptr, indices, self.values, shape)
         try:
-            return gs.linalg.solve(fresh, self.b, "lu" if engine == "umfpack" else "auto", engine)
+            return gs.linalg.solve(fresh, self.b, "lu" if engine in ("umfpack", "eigen") else "auto", engine)
         except ValueError as missing:
             raise Skip(str(missing)) from None
 

@@ -85,8 +85,8 @@ class Factor {
   bool flipped_;
 };
 
-// kind: "lu", "cholesky", or "auto". engine: "eigen", "cholmod", "umfpack", "pardiso", on a device "device" or "cudss",
-// or "auto". See docs/linalg.md.
+// kind: "lu", "cholesky", or "auto". engine: "gossamer", "eigen", "cholmod", "umfpack", "pardiso", on a device
+// "device" or "cudss", or "auto". See docs/linalg.md.
 // The analysis of the pattern is kept with it. Throws SingularMatrixError.
 Factor factorize(const SparseMatrix& A, const std::string& kind = "auto", const std::string& engine = "auto");
 

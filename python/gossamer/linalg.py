@@ -79,7 +79,7 @@ class Factor:
 
     @property
     def engine(self) -> str:
-        """What made the factors: "eigen", "cholmod", "umfpack", "pardiso", or, on a device, "device" or "cudss"."""
+        """What made the factors: "gossamer", "eigen", "cholmod", "umfpack", "pardiso", "device" or "cudss"."""
         return torch.ops.gossamer.factor_engine.default(self._handle)
 
     def solve(self, b: Tensor, transpose: bool = False) -> Tensor:
@@ -121,12 +121,12 @@ def factorize(A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> Fact
     "auto": Cholesky if A is symmetric with a positive diagonal and turns out positive definite, else LU. Rows and
     columns are scaled by powers of two first. The analysis of the pattern is kept with it and serves all its matrices.
 
-    engine: "eigen" (always there), "cholmod", "umfpack", "pardiso" (where installed, see ``gs.show_config()``), or
-    "auto": the environment variable GOSSAMER_ENGINE if it is set, else the fastest for the size of the problem. An
-    engine that has no factorisation of this kind, or cannot do this matrix, leaves it to Eigen; ``factor.engine`` says
-    which one did it. A matrix on a CUDA device is factored there ("device", or "cudss" if it is named and installed),
-    with pivots from the host that are kept with the pattern as long as they serve; one of the engines above, if it is
-    named, gets a copy.
+    engine: "gossamer" (Cholesky) and "eigen" (LU), which are always there, "cholmod", "umfpack", "pardiso" (where
+    installed, see ``gs.show_config()``), or "auto": the environment variable GOSSAMER_ENGINE if it is set, else the
+    fastest for the size of the problem. An engine that has no factorisation of this kind, or cannot do this matrix,
+    leaves it to the first two; ``factor.engine`` says which one did it. A matrix on a CUDA device is factored there
+    ("device", or "cudss" if it is named and installed), with pivots from the host that are kept with the pattern as
+    long as they serve; one of the engines above, if it is named, gets a copy.
 
     A complex matrix of n rows is factored as a real one of 2n rows.
 

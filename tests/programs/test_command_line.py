@@ -141,7 +141,7 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 def test_info() -> None:
     done = gossamer_process("info")
     assert done.returncode == 0, done.stderr
-    for line in ("vector code: ", "threads: ", "solver engines: eigen", "devices: cpu", "packages: numpy "):
+    for line in ("vector code: ", "threads: ", "solver engines: gossamer", "devices: cpu", "packages: numpy "):
         assert line in done.stdout
     assert f"gossamer: {gossamer.__version__}" in done.stdout
     assert f"programs: {ROOT}" in done.stdout

@@ -31,7 +31,7 @@ def engine_or_skip(name: str) -> str:
     return name
 
 
-every_engine = pytest.mark.parametrize("engine", ["eigen", "cholmod", "umfpack", "pardiso"])
+every_engine = pytest.mark.parametrize("engine", ["gossamer", "eigen", "cholmod", "umfpack", "pardiso"])
 
 
 def general(n: int = 60) -> gs.SparseMatrix:
@@ -50,8 +50,8 @@ def test_engine_equals_dense(engine: str, kind: str) -> None:
     A = gs.poisson((6, 7), dtype=f64) if kind == "cholesky" else general()
     b = torch.randn(A.shape[0], 3, dtype=f64, generator=torch.Generator().manual_seed(0))
     factor = gs.linalg.factorize(A.requires_grad_(), kind, engine_or_skip(engine))
-    does = {"cholmod": ["cholesky"], "umfpack": ["lu"]}.get(engine, ["lu", "cholesky"])
-    assert factor.engine == (engine if kind in does else "eigen")
+    does = {"pardiso": ["lu", "cholesky"], "gossamer": ["cholesky"], "cholmod": ["cholesky"]}.get(engine, ["lu"])
+    assert factor.engine == (engine if kind in does else "eigen" if kind == "lu" else "gossamer")
     X = A.detach().to_dense().requires_grad_()
     ours = factor.solve(b), factor.solve(b, transpose=True), factor.logdet()
     dense = torch.linalg.solve(X, b), torch.linalg.solve(X.T, b), torch.linalg.slogdet(X).logabsdet
@@ -91,11 +91,17 @@ def test_engine_is_independent_of_threads(engine: str) -> None:
 
 def test_large_problems_go_to_the_fast_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GOSSAMER_ENGINE", raising=False)
-    fast = next((name for name in ("pardiso", "cholmod") if f"{name} " in INSTALLED), "eigen")
-    assert gs.linalg.factorize(gs.poisson((28, 28, 28), dtype=f64)).engine == fast
-    assert gs.linalg.factorize(gs.poisson((200, 200), dtype=f64)).engine == "eigen"  # short columns
+    pardiso = "pardiso " in INSTALLED
+    block, sheet = gs.poisson((18, 18, 18), dtype=f64), gs.poisson((100, 100), dtype=f64)
+    assert gs.linalg.factorize(block, "lu").engine == ("pardiso" if pardiso else "eigen")
+    assert gs.linalg.factorize(sheet, "lu").engine == "eigen"  # short columns
+    assert gs.linalg.factorize(block).engine == "gossamer"
+    long = gs.from_dense(torch.eye(800, dtype=f64) * 800 + 1)  # 200 000 multiplications a row
+    assert gs.linalg.factorize(long).engine == "gossamer"
+    longer = gs.from_dense(torch.eye(1600, dtype=f64) * 1600 + 1)
+    assert gs.linalg.factorize(longer).engine == ("pardiso" if pardiso else "gossamer")
     monkeypatch.setenv("GOSSAMER_ENGINE", "eigen")
-    assert gs.linalg.factorize(gs.poisson((18, 18, 18), dtype=f64)).engine == "eigen"
+    assert gs.linalg.factorize(block, "lu").engine == "eigen"
     monkeypatch.setenv("GOSSAMER_ENGINE", "superlu")
     with pytest.raises(ValueError, match=r'engine must be "auto", .*, not "superlu"'):
         gs.linalg.factorize(gs.poisson(9, dtype=f64))

@@ -133,7 +133,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: gs.linalg.factorize(lower(), engine="superlu"),
         ValueError,
-        'factorize: engine must be "auto", "eigen", "cholmod", "umfpack", "pardiso", "device", "cudss", not "superlu"',
+        'factorize: engine must be "auto", "gossamer", "eigen", "cholmod", "umfpack", "pardiso", "device", "cudss", '
+        'not "superlu"',
     ),
     (lambda: gs.linalg.factorize(ones(2, 2)), TypeError, "factorize: A must be a SparseMatrix, not Tensor"),
     (lambda: gs.linalg.solve(lower(), ones(2)), ValueError, "factor_solve: b has 2 rows but A has 3 rows"),

@@ -83,7 +83,7 @@ const Analysis& PatternAnalysis::analysis(const Engine& engine, FactorKind kind)
 }
 
 double PatternAnalysis::multiplications(FactorKind kind) const {
-  if (kind == FactorKind::cholesky) return analysis(eigen, kind).multiplications();
+  if (kind == FactorKind::cholesky) return analysis(multifrontal, kind).multiplications();
   const std::lock_guard lock(mutex_);
   if (lu_multiplications_ < 0) {
     const std::vector<double> ones(rows_.size(), 1.0);

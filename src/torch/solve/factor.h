@@ -45,7 +45,7 @@ class PatternAnalysis {
   // The factors of A by the engine of this name ("auto": by the best one), or by the next one that can. `made_by`
   // becomes the name of the one that did.
   Factored factorize(FactorKind kind, const std::string& engine, const SquareColumns& A, std::string& made_by) const;
-  PivotOrder cholesky_order() const { return analysis(eigen, FactorKind::cholesky).order(); }
+  PivotOrder cholesky_order() const { return analysis(multifrontal, FactorKind::cholesky).order(); }
 
  private:
   const Analysis& analysis(const Engine& engine, FactorKind kind) const;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Eigen's sparse LU and LDLᵀ: the engines that are always there. Eigen (MPL2) is headers only.
-#include <Eigen/SparseCholesky>
+// Eigen's sparse LU: the engine for all other matrices that is always there. Eigen (MPL2) is headers only.
 #include <Eigen/SparseLU>
 #include <algorithm>
 #include <cmath>
@@ -12,7 +11,6 @@ namespace gossamer {
 namespace {
 
 using Matrix = Eigen::SparseMatrix<double, Eigen::ColMajor, int>;
-using Lower = Eigen::SimplicialLDLT<Matrix, Eigen::Lower, Eigen::AMDOrdering<int>>;
 
 Matrix copied(const SquareColumns& A) {
   return Eigen::Map<const Matrix>(A.n, A.n, A.ptr[A.n], A.ptr, A.rows, A.values);
@@ -93,31 +91,6 @@ class Lu final : public EngineFactor, public Eigen::SparseLU<Matrix, Ordering> {
   double threshold_;
 };
 
-class Ldlt final : public EngineFactor, public Lower {
- public:
-  Ldlt() = default;
-  explicit Ldlt(const Ldlt& analysed) : EngineFactor(), Lower() {
-    analyzePattern(Matrix(1, 1));  // sets a flag that is private; the rest is replaced
-    m_matrix = analysed.m_matrix;
-    m_parent = analysed.m_parent;
-    m_nonZerosPerCol = analysed.m_nonZerosPerCol;
-    m_P = analysed.m_P;
-    m_Pinv = analysed.m_Pinv;
-  }
-  void solve(double* x, int64_t columns, bool) const override {
-    solve_in_place(static_cast<const Lower&>(*this), rows(), x, columns);
-  }
-  double pivot(int64_t k) const override { return m_diag(m_P.size() ? m_P.indices()(k) : k); }
-  int sign() const override { return 1; }
-  PivotOrder order() const override { return {ranks_of(m_P, rows()), ranks_of(m_P, rows())}; }
-  double multiplications() const { return m_nonZerosPerCol.cast<double>().squaredNorm(); }
-  int64_t breakdown() const {  // -1: all pivots are positive
-    for (int64_t k = 0; k < m_diag.size(); ++k)
-      if (!(m_diag(k) > 0)) return m_P.size() ? original(m_P, k) : k;
-    return -1;
-  }
-};
-
 template <class Ordering>
 class LuAnalysis final : public Analysis {
  public:
@@ -131,22 +104,6 @@ class LuAnalysis final : public Analysis {
 
  private:
   Lu<Ordering> analysed_;
-};
-
-class LdltAnalysis final : public Analysis {
- public:
-  explicit LdltAnalysis(const SquareColumns& A) { analysed_.analyzePattern(copied(A)); }
-  Factored factorize(const SquareColumns& A) const override {
-    auto factor = std::make_unique<Ldlt>(analysed_);
-    factor->factorize(copied(A));
-    if (const int64_t column = factor->breakdown(); column >= 0) return {nullptr, column};
-    return {std::move(factor), -1};
-  }
-  double multiplications() const override { return analysed_.multiplications(); }
-  PivotOrder order() const override { return analysed_.order(); }
-
- private:
-  Ldlt analysed_;
 };
 
 // Whether most entries have a partner across the diagonal, and the diagonal is there.
@@ -167,9 +124,6 @@ std::unique_ptr<Analysis> analyze_lu(const SquareColumns& A) {
   if (nearly_symmetric(A)) return std::make_unique<LuAnalysis<SymmetricOrdering>>(A, 0.01);
   return std::make_unique<LuAnalysis<Eigen::COLAMDOrdering<int>>>(A, 1.0);
 }
-std::unique_ptr<Analysis> analyze_cholesky(const SquareColumns& A) {
-  return std::make_unique<LdltAnalysis>(A);
-}
 std::string version() {
   return std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
          std::to_string(EIGEN_MINOR_VERSION);
@@ -177,13 +131,6 @@ std::string version() {
 
 }  // namespace
 
-const Engine eigen = {"eigen", version, analyze_lu, analyze_cholesky};
-
-double multiplications(const SquareColumns& A) {
-  const Matrix M = copied(A), both = M + Matrix(M.transpose());
-  Ldlt analysed;
-  analysed.analyzePattern(both);
-  return analysed.multiplications();
-}
+const Engine eigen = {"eigen", version, analyze_lu, nullptr};
 
 }  // namespace gossamer

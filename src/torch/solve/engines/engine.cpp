@@ -14,7 +14,7 @@
 namespace gossamer {
 namespace {
 
-constexpr std::array all = {&eigen, &cholmod, &umfpack, &pardiso};
+constexpr std::array all = {&multifrontal, &eigen, &cholmod, &umfpack, &pardiso};
 
 constexpr const char* ours_on_devices = "device";  // the name of our own kernels for CUDA
 
@@ -50,13 +50,13 @@ int64_t EngineFactor::lost_pivot(int64_t n) const {
   return -1;
 }
 
-// Dense blocks pay where the factor's columns are long, which many multiplications a row tell: 5 000 on a 2-D grid of
-// 300², where the simple loops of Eigen are the fastest, 40 000 on a 3-D grid of 20³, where PARDISO is 3 times faster.
-// CHOLMOD with Debian's plain BLAS takes longer columns. UMFPACK must be asked for by name: with that BLAS it was
-// slower than Eigen on all grids and most real matrices. Measured in docs/linalg.md.
+// What PARDISO gains depends on the multiplications a row: 5 000 on a 2-D grid of 300², 40 000 on a 3-D grid of 20³.
+// Its LU is by dense blocks and Eigen's is not, which shows soon. Its Cholesky is no faster than ours; but its ordering
+// is better where much fills in, on a 3-D grid from about 35³ on. CHOLMOD and UMFPACK must be asked for by name: with
+// Debian's plain BLAS they were slower on all grids. Measured in docs/linalg.md.
 std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wanted,
                                        const std::function<double()>& multiplications_a_row) {
-  constexpr std::pair<const Engine*, double> fast[] = {{&pardiso, 1e4}, {&cholmod, 1e5}};
+  const double least_work = kind == FactorKind::lu ? 1e4 : 3e5;
   std::string name = name_of(wanted);
   if (wanted == "auto" && is_for_devices(name)) name = "auto";  // what the variable says of devices is not for the host
   std::vector<const Engine*> engines;
@@ -64,11 +64,10 @@ std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wante
     const Engine& engine = engine_named(name);
     if (engine.has(kind)) engines.push_back(&engine);
   } else {
-    const double work = multiplications_a_row();
-    for (const auto& [engine, least_work] : fast)
-      if (work >= least_work && engine->has(kind)) engines.push_back(engine);
+    if (pardiso.has(kind) && multiplications_a_row() >= least_work) engines.push_back(&pardiso);
   }
-  if (engines.empty() || engines.back() != &eigen) engines.push_back(&eigen);
+  const Engine* always_there = kind == FactorKind::lu ? &eigen : &multifrontal;
+  if (engines.empty() || engines.back() != always_there) engines.push_back(always_there);
   return engines;
 }
 

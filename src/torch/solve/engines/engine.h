@@ -27,6 +27,15 @@ struct PivotOrder {
 // A pivot that is smaller than the largest one by this was lost in its rounding.
 inline constexpr double rounding_of_pivots = 1e-16;
 
+// What a Cholesky factor knows beside solutions if its blocks are ours: the inverse, symmetric as A is, on the entries
+// of the pattern, in its order; and its derivative -(A⁻¹ G A⁻¹) in a direction G that is symmetric or skew.
+class InverseBlocks {
+ public:
+  virtual ~InverseBlocks() = default;
+  virtual void inverse(double* values) const = 0;
+  virtual void tangent(const double* direction, bool skew, double* values) const = 0;
+};
+
 // What remains of a matrix after its numeric factorisation. Solving changes nothing: threads may share it.
 class EngineFactor {
  public:
@@ -39,7 +48,8 @@ class EngineFactor {
   // A column whose pivot was lost in the rounding of the largest one, which means that the matrix, scaled as it is, is
   // singular to working precision; or -1.
   virtual int64_t lost_pivot(int64_t n) const;
-  virtual PivotOrder order() const { return {}; }  // Eigen tells it, and it serves devices
+  virtual PivotOrder order() const { return {}; }  // Eigen and our own tell it, and it serves devices
+  virtual const InverseBlocks* blocks() const { return nullptr; }
 };
 
 // A factor; or none, and the column at which the matrix turned out singular (or not positive definite); or none and -1
@@ -55,7 +65,7 @@ class Analysis {
   virtual ~Analysis() = default;
   virtual Factored factorize(const SquareColumns& A) const = 0;
   virtual double multiplications() const { return 0; }  // of a factorisation, where that is known
-  virtual PivotOrder order() const { return {}; }       // of a Cholesky factorisation by Eigen
+  virtual PivotOrder order() const { return {}; }       // of our own Cholesky factorisation
 };
 
 enum class FactorKind { automatic, lu, cholesky };
@@ -71,13 +81,13 @@ struct Engine {
   bool has(FactorKind kind) const { return (kind == FactorKind::lu ? lu : cholesky) && !version().empty(); }
 };
 
-extern const Engine eigen, cholmod, umfpack, pardiso;
+extern const Engine multifrontal, eigen, cholmod, umfpack, pardiso;  // the first one is ours, "gossamer"
 
 // The multiplications of a Cholesky factorisation of A + Aᵀ, ordered by Eigen's AMD.
 double multiplications(const SquareColumns& A);
 
-// The engines to ask, one after the other; Eigen is the last. `wanted` is a name or "auto": what GOSSAMER_ENGINE says,
-// or else the best for a factorisation of so many multiplications a row.
+// The engines to ask, one after the other; the last is ours for Cholesky, and Eigen for LU. `wanted` is a name or
+// "auto": what GOSSAMER_ENGINE says, or else the best for a factorisation of so many multiplications a row.
 std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wanted,
                                        const std::function<double()>& multiplications_a_row);
 
