@@ -125,6 +125,16 @@ CASES += [
     ),
 ]
 
+
+def inverse_on_pattern(A: Tensor) -> Tensor:
+    return torch.linalg.inv(A) * (A.detach() != 0)
+
+
+def raw_inverse(A: gs.SparseMatrix) -> tuple[Any, tuple[Any, ...]]:
+    handle = gs.linalg.factorize(A)._handle
+    return torch.ops.gossamer.factor_inverse.default, (handle, A.pattern.tensors(True), A.values, list(A.shape), False)
+
+
 CASES += [
     Case(
         "logdet",
@@ -135,6 +145,29 @@ CASES += [
             torch.ops.gossamer.factor_logdet.default,
             (gs.linalg.factorize(A)._handle, A.pattern.tensors(True), A.values, list(A.shape)),
         ),
+        poisons=(),
+    ),
+    Case(
+        "logdet_symmetric",
+        lambda gs, A: gs.linalg.factorize(A).logdet(),
+        lambda A: torch.linalg.slogdet(A).logabsdet,
+        lambda make: (symmetric(make),),
+        poisons=(),
+    ),
+    Case(
+        "selected_inverse",
+        lambda gs, A: gs.linalg.selected_inverse(A),
+        inverse_on_pattern,
+        lambda make: (make.dominant(make.m),),
+        raw_inverse,
+        poisons=(),
+    ),
+    Case(
+        "selected_inverse_symmetric",
+        lambda gs, A: gs.linalg.selected_inverse(A),
+        inverse_on_pattern,
+        lambda make: (symmetric(make),),
+        raw_inverse,
         poisons=(),
     ),
     Case(

@@ -42,10 +42,16 @@ Tensor real_values(const Tensor& values, const Tensor& positions);
 Tensor complex_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
                      SymIntArrayRef shape, bool t);
 
-// log|det A|, its gradient A⁻ᵀ on the pattern (n solves), and the sign of det A, which is not differentiated.
+// log|det A|, whose gradient is A⁻ᵀ on the pattern, and the sign of det A, which is not differentiated.
 Tensor factor_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape);
-Tensor factor_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape);
 Tensor factor_sign(const Tensor& factor, const Tensor& values);
+
+// A⁻¹ on the pattern of A, or A⁻ᵀ if t; and its derivative in the direction M on the pattern, -(B M B) with B = A⁻¹, or
+// A⁻ᵀ if t, and Mᵀ in place of M if m. A few times the cost of a Cholesky factorisation; n solves for LU and on a
+// device.
+Tensor factor_inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool t);
+Tensor inverse_tangent(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& M,
+                       SymIntArrayRef shape, bool t, bool m);
 
 // Rows of a triangle that can be solved at once: {level_ptr (n + 1), order (n)}, see triangular.h.
 std::tuple<Tensor, Tensor> levels(const Tensor& indptr, const Tensor& indices, SymIntArrayRef shape, bool upper);
@@ -77,6 +83,8 @@ class Factor {
   Tensor solve(const Tensor& b, bool transpose = false) const;  // x with A x = b, or Aᵀ x = b
   Tensor logdet() const;                                        // log|det A|; () or (H,). Gradient: A⁻ᵀ on the pattern
   SignAndLogDet slogdet() const;                                // the sign of det A, and log|det A|
+  SparseMatrix selected_inverse() const;                        // A⁻¹ where A has entries
+  Tensor inverse_diagonal() const;                              // of A⁻¹, all of which A must have; (n,) or (n, H)
   std::string engine() const;                                   // the library that made the factors
 
  private:
@@ -89,6 +97,10 @@ class Factor {
 // "device" or "cudss", or "auto". See docs/linalg.md.
 // The analysis of the pattern is kept with it. Throws SingularMatrixError.
 Factor factorize(const SparseMatrix& A, const std::string& kind = "auto", const std::string& engine = "auto");
+
+// A⁻¹ where A has entries, on the pattern of A: factorize(A).selected_inverse(). For a symmetric positive definite
+// matrix it costs a few factorisations, else n solves.
+SparseMatrix selected_inverse(const SparseMatrix& A);
 
 // x with A x = b: factorize(A, kind, engine).solve(b).
 Tensor solve(const SparseMatrix& A, const Tensor& b, const std::string& kind = "auto",

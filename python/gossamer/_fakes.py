@@ -117,7 +117,21 @@ def _factor_logdet(factor: Tensor, pattern: Sequence[Tensor], values: Tensor, sh
     return values.new_empty(values.shape[1:])
 
 
-def _factor_inverse(factor: Tensor, pattern: Sequence[Tensor], values: Tensor, shape: Sequence[int]) -> Tensor:
+def _factor_inverse(
+    factor: Tensor, pattern: Sequence[Tensor], values: Tensor, shape: Sequence[int], t: bool = False
+) -> Tensor:
+    return values.new_empty(values.shape)
+
+
+def _inverse_tangent(
+    factor: Tensor,
+    pattern: Sequence[Tensor],
+    values: Tensor,
+    M: Tensor,
+    shape: Sequence[int],
+    t: bool = False,
+    m: bool = False,
+) -> Tensor:
     return values.new_empty(values.shape)
 
 
@@ -143,6 +157,7 @@ FAKES = (
     _factor_solve,
     _factor_logdet,
     _factor_inverse,
+    _inverse_tangent,
     _factor_sign,
 )
 for fake in FAKES:  # each is named after its op

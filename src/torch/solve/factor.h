@@ -82,6 +82,8 @@ class ScaledFactor final : public FactoredMatrix {
   int sign() const { return factor_->sign(); }  // of det A: the scales are positive
   bool is_cholesky() const { return is_cholesky_; }
   PivotOrder order() const { return factor_->order(); }
+  const InverseBlocks* blocks() const { return factor_->blocks(); }  // of R A R; null: the engine has none
+  const std::vector<double>& row_scale() const { return row_scale_; }
 
  private:
   void scale(const PatternAnalysis& pattern, std::vector<double>& values, bool symmetric);

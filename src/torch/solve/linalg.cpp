@@ -42,6 +42,21 @@ SignAndLogDet Factor::slogdet() const {
   return {ops::factor_sign(handle_, real_.values()), logdet()};
 }
 
+SparseMatrix Factor::selected_inverse() const {
+  TORCH_CHECK_TYPE(!A_.values().is_complex(), "selected_inverse: the matrix must be real, not ",
+                   A_.values().scalar_type());
+  const Pattern& P = A_.pattern();
+  return SparseMatrix(P, ops::factor_inverse(handle_, P.tensors(true), A_.values(), P.sym_shape(), /*t=*/false));
+}
+
+Tensor Factor::inverse_diagonal() const {
+  const SparseMatrix Z = selected_inverse();
+  const Tensor ones = at::ones({Z.pattern().nnz()}, at::TensorOptions(Z.pattern().indices().device()));
+  TORCH_CHECK_VALUE(SparseMatrix(Z.pattern(), ones).diagonal().all().item<bool>(),
+                    "inverse_diagonal: A must have all entries of its diagonal, where the inverse is known");
+  return Z.diagonal();
+}
+
 std::string Factor::engine() const {
   return ops::factor_engine(handle_);
 }
@@ -53,6 +68,10 @@ Factor factorize(const SparseMatrix& A, const std::string& kind, const std::stri
   const SparseMatrix real = real_form(factored);
   const Tensor handle = ops::factorize(real.pattern().analysis(), real.values(), kind, engine);
   return Factor(A, real, handle, /*flipped=*/original.has_value());
+}
+
+SparseMatrix selected_inverse(const SparseMatrix& A) {
+  return factorize(A).selected_inverse();
 }
 
 Tensor solve(const SparseMatrix& A, const Tensor& b, const std::string& kind, const std::string& engine) {

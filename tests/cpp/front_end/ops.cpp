@@ -146,6 +146,7 @@ const Ops solves = Ops()
                        .def("factor_solve", [](const S& A, Tensor b) { return factorize(A).solve(b); })
                        .def("factor_solve.kind",
                             [](const S& A, Tensor b, bool t, Text kind) { return factorize(A, kind).solve(b, t); })
+                       .def("selected_inverse", [](const S& A) { return gs::linalg::selected_inverse(A); })
                        .def("factor_logdet", [](const S& A) { return factorize(A).logdet(); })
                        .def("factor_logdet.kind", [](const S& A, Text kind) { return factorize(A, kind).logdet(); });
 

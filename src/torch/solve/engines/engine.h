@@ -32,6 +32,7 @@ inline constexpr double rounding_of_pivots = 1e-16;
 class InverseBlocks {
  public:
   virtual ~InverseBlocks() = default;
+  virtual int64_t entries() const = 0;  // of the pattern
   virtual void inverse(double* values) const = 0;
   virtual void tangent(const double* direction, bool skew, double* values) const = 0;
 };

@@ -68,6 +68,7 @@ class MultifrontalFactor final : public EngineFactor, public InverseBlocks {
   PivotOrder order() const override { return order_of(*tree_); }
   const InverseBlocks* blocks() const override { return this; }
 
+  int64_t entries() const override { return static_cast<int64_t>(tree_->destination.size()); }
   void inverse(double* values) const override { kernels::gather(*tree_, selected_inverse(), 1.0, values); }
   void tangent(const double* direction, bool skew, double* values) const override {
     const auto X = numbers();
