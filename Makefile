@@ -1,6 +1,7 @@
 # make demo   sets everything up, builds, writes out/index.html       make test   the same set-up, then all tests
 # make bench  the benchmark                                          make lint   formatting, types, layers
 # make docs   the documentation, into build/docs                     make gpu-report   tests and times on a GPU
+# make bench-check   the instructions of the kernels beside those on record
 # Everything lives in .venv and build/; a second run starts in seconds.
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -13,7 +14,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-.PHONY: demo test test-aarch64 bench gpu-report docs lint format build all setup dev clean
+.PHONY: demo test test-aarch64 bench bench-check gpu-report docs lint format build all setup dev clean
 
 # Threads that wait sleep: with other processes on the cores, spinning ones cost the report two minutes of five.
 demo: build
@@ -31,6 +32,7 @@ test: lint all dev
 	$(PYTEST) --junitxml=$(RESULTS)/3_python.xml tests --ignore=tests/solve/test_engines.py
 	GOSSAMER_STANDIN=off $(PYTEST) --junitxml=$(RESULTS)/4_engines.xml tests/solve/test_engines.py
 	scripts/sanitized.sh $(PYTEST) --junitxml=$(RESULTS)/5_sanitized.xml tests/table
+	$(COUNT)
 	@echo && $(BIN)/python scripts/skipped.py $(RESULTS)
 
 # The torch-free core on another processor, which qemu plays: see scripts/aarch64.sh. Takes minutes, and apt for its tools.
@@ -39,6 +41,13 @@ test-aarch64: setup
 
 bench: build
 	$(BIN)/python -m bench $(ARGS)
+
+# The instructions of small cases, beside those on record; `make bench-check ARGS=--record` writes them anew.
+COUNT := $(BIN)/python -m bench.instructions build/release/bench/instructions/count_instructions
+bench-check: setup
+	@test -f build/release/build.ninja || cmake --preset release
+	cmake --build --preset release -j$(JOBS) --target count_instructions
+	$(COUNT) $(ARGS)
 
 # On a machine with a GPU: builds with nvcc, tests and times there, writes out/gpu_report.md. See docs/gpu.md.
 gpu-report: setup

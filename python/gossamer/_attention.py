@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gossamer._pattern import Pattern, as_shape
+from gossamer._indices import as_shape
+from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
 
 _ops = torch.ops.gossamer

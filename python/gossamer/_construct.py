@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gossamer._pattern import as_index, as_shape
+from gossamer._indices import as_index, as_shape
 from gossamer._sparse_matrix import SparseMatrix
 
 if TYPE_CHECKING:

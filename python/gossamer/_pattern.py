@@ -11,23 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-Shape = tuple[int, int]
-
-
-def as_index(name: str, given: Any) -> Tensor:
-    """A tensor from a tensor, a NumPy array or a list; lists become int64. NumPy's memory is its owner's to change."""
-    if isinstance(given, Tensor):
-        return given
-    tensor = torch.tensor(given)
-    return tensor.long() if tensor.numel() == 0 else tensor
-
-
-def as_shape(op: str, shape: Sequence[int]) -> Shape:
-    """(rows, cols) as two ints."""
-    sizes = tuple(int(size) for size in shape)
-    if len(sizes) != 2:
-        raise ValueError(f"{op}: shape must be (rows, cols), not {sizes}")
-    return sizes[0], sizes[1]
+from gossamer._indices import as_index, as_shape, short
 
 
 class Merged(NamedTuple):
@@ -311,8 +295,3 @@ def simple_within(*patterns: Pattern) -> bool | None:
 def _same(P: Pattern, Q: Pattern) -> bool:
     same_kind = P.shape == Q.shape and P.nnz == Q.nnz and P.device == Q.device and P.indptr.dtype == Q.indptr.dtype
     return same_kind and torch.equal(P.indptr, Q.indptr) and torch.equal(P.indices, Q.indices)
-
-
-def short(dtype: torch.dtype) -> str:
-    """float32, not torch.float32."""
-    return str(dtype).removeprefix("torch.")

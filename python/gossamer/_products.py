@@ -16,7 +16,7 @@ from gossamer._values import PatternValues, check_matrix, size
 if TYPE_CHECKING:
     from gossamer._sparse_matrix import SparseMatrix
 
-_A_B = 0  # the form of a product in which neither operand is transposed
+_A_B, _AT_B = 0, 2  # forms of a product: neither operand is transposed, or the left one is
 
 
 def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
@@ -71,12 +71,13 @@ def spgemm(A: SparseMatrix, B: SparseMatrix, mask: Pattern | SparseMatrix | None
     pattern = mask.pattern if isinstance(mask, PatternValues) else mask or A.pattern.product(B.pattern)
     for P in (A.pattern, B.pattern, pattern):
         P.check_simple("spgemm")
-    A, B = with_matrix(A, B)
+    form = _A_B if A._original is None else _AT_B
+    A, B = with_matrix(A if A._original is None else A._original, B)
     P, Q, R = alike(A.pattern, B.pattern, pattern)
-    # For the gradient of B a device reads the transpose of A, and the host does without.
-    tensors = P.tensors_for(B.values) if P.device.type == "cuda" else P.tensors()
+    # A device reads the transpose of A, for Aᵀ B and for the gradient of B, and the host does without.
+    tensors = P.tensors_for(B.values, with_transpose=form == _AT_B) if P.device.type == "cuda" else P.tensors()
     left, right = (tensors, A.values, P.shape), (Q.tensors(), B.values, Q.shape)
-    return A._trusted(pattern, torch.ops.gossamer.spgemm.default(*left, *right, R.tensors(), R.shape, _A_B))
+    return A._trusted(pattern, torch.ops.gossamer.spgemm.default(*left, *right, R.tensors(), R.shape, form))
 
 
 def matmul(a: Tensor | SparseMatrix, b: Tensor | SparseMatrix) -> Tensor | SparseMatrix:

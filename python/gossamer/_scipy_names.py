@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gossamer import _compare
-from gossamer._pattern import Shape
+from gossamer._indices import Shape
 from gossamer._values import PatternValues
 
 if TYPE_CHECKING:

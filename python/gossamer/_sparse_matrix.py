@@ -15,8 +15,9 @@ from torch.utils import _pytree as pytree
 
 from gossamer import _compile as _compile  # torch.compile learns our operators
 from gossamer._elementwise import Elementwise
+from gossamer._indices import Shape, short
 from gossamer._operators import Operators
-from gossamer._pattern import Pattern, Shape, short
+from gossamer._pattern import Pattern
 from gossamer._reduce import Reductions
 from gossamer._scipy_names import SciPyNames
 from gossamer._structure import Structure

@@ -12,7 +12,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from gossamer._pattern import Pattern, as_index, as_shape, simple_within
+from gossamer._indices import as_index, as_shape
+from gossamer._pattern import Pattern, simple_within
 from gossamer._values import PatternValues
 
 _ops = torch.ops.gossamer

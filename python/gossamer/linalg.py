@@ -118,7 +118,8 @@ class Factor:
         """A⁻¹ where A has entries, as a matrix on A's pattern; ``linalg.selected_inverse`` says what it costs."""
         A = self._real_matrix("selected_inverse")
         inverse = torch.ops.gossamer.factor_inverse.default
-        return A.with_values(inverse(self._handle, A.pattern.tensors(True), A.values, A.shape))
+        Z = A.with_values(inverse(self._handle, A.pattern.tensors(True), A.values, A.shape))
+        return Z.T if self._flipped else Z
 
     def inverse_diagonal(self) -> Tensor:
         """The diagonal of A⁻¹, (n,) or (n, H): marginal variances, if A is the precision matrix of a Gaussian field.
@@ -135,9 +136,10 @@ class Factor:
         return self.selected_inverse().diagonal()
 
     def _real_matrix(self, op: str) -> SparseMatrix:
-        if self.A.values.is_complex():
-            raise TypeError(f"{op}: the matrix must be real, not {self.A.values.dtype}")
-        return self.A
+        """What was factored."""
+        if self.A.dtype.is_complex:
+            raise TypeError(f"{op}: the matrix must be real, not {self.A.dtype}")
+        return self._real
 
 
 def factorize(A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> Factor:

@@ -23,7 +23,8 @@ LOOKS = dict.fromkeys(TRIANGULAR | {"solve_lower_many", "solve_lower_heads"}, 2)
 # A factorisation tells the host how well it solves, and so does each solve, once if nothing has to be refined. The
 # gradient of a determinant is one solve for 64 columns.
 LOOKS |= dict.fromkeys(("solve", "solve_transposed", "solve_heads", "solve_symmetric"), 3)
-LOOKS |= dict.fromkeys(("logdet", "logdet_heads"), 2)
+LOOKS |= dict.fromkeys(("logdet", "logdet_heads", "logdet_symmetric"), 2)
+LOOKS |= dict.fromkeys(("selected_inverse", "selected_inverse_symmetric"), 4)
 # Parts are made anew each time, and the host looks how many entries they have; `entry` takes three, one by one.
 LOOKS |= dict.fromkeys(("row", "column", "slice", "slice_steps", "slice_backwards"), 1) | {"entry": 3}
 # These rows give their indices on the host, from where each array is copied.

@@ -52,9 +52,11 @@ USES: dict[str, Callable[[gs.SparseMatrix], Any]] = {
     "spmm, transposed": lambda A: gs.spmm(A.T, dense(6, 3), transpose=True),
     "a product with A.T.T": lambda A: A.T.T @ dense(6),
     "A.T @ B.T": lambda A: (A.T @ A.T) @ dense(6),
+    "A.T @ B": lambda A: (A.T @ square(1)) @ dense(6),
     "solve": lambda A: linalg.solve(A.T, dense(6)),
     "solve, transposed": lambda A: linalg.factorize(A.T).solve(dense(6, 2), transpose=True),
     "logdet": lambda A: linalg.factorize(A.T).logdet(),
+    "the inverse where A has entries": lambda A: linalg.factorize(A.T).selected_inverse() @ dense(6),
     "the sign": lambda A: linalg.factorize(A.T).slogdet().sign,
     "solve_triangular": lambda A: linalg.solve_triangular(A.T, dense(6), upper=True),
     "solve_triangular, transposed": lambda A: linalg.solve_triangular(A.T, dense(6), transpose=True),
@@ -76,7 +78,9 @@ def test_nothing_is_gathered(use: Callable[[gs.SparseMatrix], Any]) -> None:
     assert result == of_arrays if not isinstance(result, Tensor) else torch.allclose(result, of_arrays)
 
 
-@pytest.mark.parametrize("use", ["A.T @ x", "A.T @ X", "x @ A.T", "X @ A.T", "A.T @ B.T", "solve", "solve_triangular"])
+@pytest.mark.parametrize(
+    "use", ["A.T @ x", "A.T @ X", "x @ A.T", "X @ A.T", "A.T @ B", "A.T @ B.T", "solve", "solve_triangular"]
+)
 def test_derivatives(use: str) -> None:
     A = square()
 
@@ -194,5 +198,5 @@ def test_threads_ask_at_once() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert all(pattern is A.pattern.T for pattern, _ in results)
+        assert all(pattern == A.pattern.T for pattern, _ in results)
         assert all(torch.equal(values, A.T.values) for _, values in results)

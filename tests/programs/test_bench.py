@@ -21,6 +21,7 @@ import torch
 from bench import __main__ as command
 from bench import matrices
 from bench.cells import MODES
+from bench.instructions import __main__ as instructions
 from bench.race import check, clock_of, race
 from bench.row import DEVICE_ONLY, HOST_ONLY, OURS, Skip, able
 from bench.rows import ROWS
@@ -237,3 +238,12 @@ def test_a_device_is_timed_until_it_is_done(monkeypatch: pytest.MonkeyPatch) -> 
     race({"a": lambda: done.append("ran")}, budget=1e-9, least=1, clock=clock_of(torch.device("cuda")))
     assert done[:3] == ["waited", "ran", "waited"]
     assert clock_of(torch.device("cpu")) is time.perf_counter
+
+
+def test_the_gate_sees_growth_and_new_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    record = {"compiler": "1", "level": "avx2", "spmm": "1000", "gat": "1000"}
+    assert instructions.compare({**record, "spmm": "1050", "gat": "10"}, record) == []
+    grown = instructions.compare({**record, "spmm": "1051"}, record)
+    assert grown == ["spmm: 1.05 times as many instructions as on record"]
+    assert instructions.compare({**record, "sddmm": "5"}, record) == ["sddmm: not on record"]
+    assert "1,051 of     1,000" in capsys.readouterr().out

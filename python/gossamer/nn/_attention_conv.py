@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gossamer._pattern import Shape
+from gossamer._indices import Shape
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer.nn._edges import Adjacency, Edges, SelfLoops, edge_index_of, edges_of
 from gossamer.nn._linear import Features, Linear, linear

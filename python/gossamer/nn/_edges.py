@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from gossamer._construct import from_torch
-from gossamer._pattern import Pattern, Shape
+from gossamer._indices import Shape
+from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
 
 _ops = torch.ops.gossamer

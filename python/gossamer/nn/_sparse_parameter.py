@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gossamer._pattern import Pattern, Shape
+from gossamer._indices import Shape
+from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
 
 

@@ -33,18 +33,20 @@ SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::opt
   TORCH_CHECK_VALUE(A.cols() == B.rows(), "spgemm: A is ", A.rows(), " x ", A.cols(), " and B is ", B.rows(), " x ",
                     B.cols(), ", which do not multiply");
   if (const auto At = A.original(), Bt = B.original(); At && Bt && !mask) return spgemm(*Bt, *At).T();  // (B A)ᵀ
-  Pattern P = A.pattern(), Q = B.pattern();
+  const auto original = A.original();  // Aᵀ B is a product of its own
+  const SparseMatrix& left = original ? *original : A;
+  Pattern P = left.pattern(), Q = B.pattern();
   P.check_simple("spgemm"), Q.check_simple("spgemm");
-  const Pattern C = mask ? *mask : P.product(Q);
+  const Pattern C = mask ? *mask : A.pattern().product(Q);
   C.check_simple("spgemm");
   Pattern R = C;
   if (P.index_type() != Q.index_type() || P.index_type() != R.index_type())
     P = P.widened(), Q = Q.widened(), R = R.widened();
-  const auto [a, b] = without_integers(A.values(), B.values());
-  // For the gradient of B a device reads the transpose of A, and the host does without.
-  const auto tensors = P.device().is_cuda() ? P.tensors_for({b}) : P.tensors();
-  return SparseMatrix(
-      C, ops::spgemm(tensors, a, P.sym_shape(), Q.tensors(), b, Q.sym_shape(), R.tensors(), R.sym_shape(), ops::nn));
+  const auto [a, b] = without_integers(left.values(), B.values());
+  // A device reads the transpose of A, for Aᵀ B and for the gradient of B, and the host does without.
+  const auto tensors = P.device().is_cuda() ? P.tensors_for({b}, original.has_value()) : P.tensors();
+  return SparseMatrix(C, ops::spgemm(tensors, a, P.sym_shape(), Q.tensors(), b, Q.sym_shape(), R.tensors(),
+                                     R.sym_shape(), original ? ops::tn : ops::nn));
 }
 
 SparseMatrix spadd(const SparseMatrix& A, const SparseMatrix& B, const Number& alpha, const Number& beta) {

@@ -43,10 +43,10 @@ SignAndLogDet Factor::slogdet() const {
 }
 
 SparseMatrix Factor::selected_inverse() const {
-  TORCH_CHECK_TYPE(!A_.values().is_complex(), "selected_inverse: the matrix must be real, not ",
-                   A_.values().scalar_type());
-  const Pattern& P = A_.pattern();
-  return SparseMatrix(P, ops::factor_inverse(handle_, P.tensors(true), A_.values(), P.sym_shape(), /*t=*/false));
+  TORCH_CHECK_TYPE(!at::isComplexType(A_.dtype()), "selected_inverse: the matrix must be real, not ", A_.dtype());
+  const Pattern& P = real_.pattern();
+  const SparseMatrix Z(P, ops::factor_inverse(handle_, P.tensors(true), real_.values(), P.sym_shape(), /*t=*/false));
+  return flipped_ ? Z.T() : Z;
 }
 
 Tensor Factor::inverse_diagonal() const {
