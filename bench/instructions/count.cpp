@@ -3,8 +3,8 @@
 //
 // A child makes the inputs, calls the kernel once, so that nothing is done for the first time, stops, and calls it
 // again. The parent lets it go on by one instruction at a time and looks where it is: what lies in this program counts,
-// what lies in the system's libraries, whose memcpy is chosen by the machine, does not. A quarter of a million
-// instructions take a second, so the cases are small.
+// what lies in the system's libraries, whose memcpy is chosen by the machine, does not. Some ten
+// thousand instructions take a second, so the cases are small.
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,7 +73,7 @@ int64_t count(const std::function<void()>& make_and_run) {
   return instructions;
 }
 
-// A graph of n nodes, about six edges a row and one row of a hundred, or a grid; its transpose; numbers for everything.
+// A graph of n nodes, about six edges a row and one row of twenty, or a grid; its transpose; numbers for everything.
 struct Inputs {
   int64_t n;
   std::vector<I> indptr = {0}, indices, indptr_t, indices_t, perm, runs;
@@ -83,7 +83,7 @@ struct Inputs {
     for (I i = 0; i < n; ++i) {
       for (I j = 0; j < n; ++j) {
         const bool near = j == i || j == i - 1 || j == i + 1 || j == i - 20 || j == i + 20;
-        const bool far = (static_cast<int64_t>(i) * i * 7 + static_cast<int64_t>(j) * 13) % n < (i == 3 ? 100 : 6);
+        const bool far = (static_cast<int64_t>(i) * i * 7 + static_cast<int64_t>(j) * 13) % n < (i == 3 ? 20 : 6);
         if (grid ? near : far || j == i) indices.push_back(j);
       }
       indptr.push_back(static_cast<I>(indices.size()));
@@ -110,7 +110,7 @@ struct Inputs {
 
 template <class T>
 void spmm(int64_t width, bool grid, bool transpose) {
-  Inputs in(grid ? 400 : 150, grid);
+  Inputs in(grid ? 200 : 30, grid);
   const auto values = in.numbers<T>(in.nnz()), X = in.numbers<T>(in.n * width);
   std::vector<T> Y(in.n * width);
   const Csr<T, I> A{transpose ? in.transposed() : in.with_runs(), values.data(), 1,
@@ -120,7 +120,7 @@ void spmm(int64_t width, bool grid, bool transpose) {
 
 template <class T>
 void sddmm(int64_t width, bool grid) {
-  Inputs in(grid ? 400 : 150, grid);
+  Inputs in(grid ? 200 : 30, grid);
   const auto U = in.numbers<T>(in.n * width), V = in.numbers<T>(in.n * width);
   std::vector<T> values(in.nnz());
   const auto P = in.with_runs();
@@ -128,14 +128,14 @@ void sddmm(int64_t width, bool grid) {
 }
 
 void softmax() {
-  Inputs in(150, false);
+  Inputs in(30, false);
   const auto values = in.numbers(in.nnz() * 4);
   std::vector<float> P(values.size());
   run_stopped([&] { kernels::row_softmax(Pool(Serial{}), Csr<float, I>{in.pattern(), values.data(), 4}, P.data()); });
 }
 
 void spgemm(bool transpose) {
-  Inputs in(150, false);
+  Inputs in(30, false);
   const auto values = in.numbers(in.nnz());
   std::vector<float> C(in.nnz());
   const Csr<float, I> A{in.pattern(), values.data()};
@@ -148,14 +148,14 @@ void spgemm(bool transpose) {
 }
 
 void transpose() {
-  Inputs in(150, false);
+  Inputs in(30, false);
   run_stopped([&] { kernels::transpose(in.pattern(), in.indptr_t.data(), in.indices_t.data(), in.perm.data()); });
 }
 
 template <class T>
 void attention(bool second, bool backward) {
-  constexpr int64_t heads = 4, width = 16;
-  Inputs in(100, false);
+  constexpr int64_t heads = 2, width = 16;
+  Inputs in(16, false);
   const auto X = in.numbers<T>(in.n * heads * width), D = in.numbers<T>(in.n * heads * width), G(X);
   const auto a = in.numbers<T>(in.n * heads), b = in.numbers<T>(in.n * heads), att = in.numbers<T>(heads * width);
   std::vector<T> Z(X.size()), dX(X.size()), dD(X.size()), da(a.size()), db(a.size()), datt(att.size());

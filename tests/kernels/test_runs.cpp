@@ -122,6 +122,7 @@ TEST(Runs, AreNotKeptWhereTheyAreShort) {
 
 // A result larger than the caches, whose rows are whole registers, is streamed; a row longer or an address off is not.
 TEST(Streamed, HasTheBitsOfOrdinaryStores) {
+  if (!GOSSAMER_STREAMS) GTEST_SKIP() << "this compiler, or this processor, has no streaming stores here";
   Random random(73);
   const int64_t rows = last_cache_bytes() / (64 * 8) + 100;
   const auto A = band<int32_t>(rows, rows, {-1, 0, 1});

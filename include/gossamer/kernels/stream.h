@@ -11,6 +11,14 @@
 
 #include <gossamer/kernels/simd.h>
 
+// As in half_lanes.h: the instruction stands as text, which neither clang nor nvcc's front end takes, and without
+// optimisation nothing would be inlined into a function that may have it.
+#if defined(__x86_64__) && defined(__OPTIMIZE__) && !defined(__clang__) && !defined(__CUDACC__)
+#define GOSSAMER_STREAMS 1
+#else
+#define GOSSAMER_STREAMS 0
+#endif
+
 namespace gossamer {
 
 // Bytes of the last cache of this machine; 32 MiB where the system does not say.
@@ -29,7 +37,7 @@ inline int64_t last_cache_bytes() {
 // number of whole registers, of the widest kind.
 template <class T>
 bool streams([[maybe_unused]] const T* result, [[maybe_unused]] int64_t numbers, [[maybe_unused]] int64_t width) {
-#if defined(__x86_64__)
+#if GOSSAMER_STREAMS
   constexpr int64_t widest = 64;
   if constexpr (sizeof(T) == sizeof(Sum<T>))
     return numbers * static_cast<int64_t>(sizeof(T)) > last_cache_bytes() &&
@@ -38,11 +46,10 @@ bool streams([[maybe_unused]] const T* result, [[maybe_unused]] int64_t numbers,
   return false;
 }
 
-// Writes n values past the caches. `to` is aligned to their size. As an instruction in letters, because the compiler's
-// own spelling of it is bound to one instruction set, and this is inlined into all of them.
+// Writes n values past the caches. `to` is aligned to their size.
 template <int n, class T>
 [[gnu::always_inline]] inline void stream(const Vec<Sum<T>, n>& from, T* to) {
-#if defined(__x86_64__)
+#if GOSSAMER_STREAMS
   using Register = Vec<Sum<T>, n>;
   if constexpr (sizeof(T) != sizeof(Sum<T>) || sizeof(Register) < 16)
     store<n>(from, to);
@@ -57,7 +64,7 @@ template <int n, class T>
 
 // After the last of them, before another thread reads what was written.
 inline void streamed() {
-#if defined(__x86_64__)
+#if GOSSAMER_STREAMS
   asm volatile("sfence" ::: "memory");
 #endif
 }

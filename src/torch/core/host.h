@@ -2,7 +2,6 @@
 // Symbolic work: integers only, on the host, once per pattern. A device does its own: structure/device.h.
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
 #include <gossamer/kernels/bounds.h>
 
@@ -10,6 +9,7 @@
 
 #include "core/csr.h"
 #include "core/launch.h"
+#include "memory/pages.h"
 
 namespace gossamer {
 
@@ -26,7 +26,7 @@ inline at::ScalarType index_type(bool wide, std::initializer_list<int64_t> sizes
 }
 
 inline Tensor host_integers(int64_t count, at::ScalarType type = at::kLong) {
-  return at::empty({count}, at::TensorOptions().dtype(type));
+  return empty_result({SymInt(count)}, at::TensorOptions().dtype(type));
 }
 
 // A pattern for symbolic work, on the host. Unlike the numeric ops, which trust a pattern because it was checked when

@@ -11,6 +11,7 @@
 #include "core/host.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "memory/pages.h"
 
 namespace gossamer {
 namespace {
@@ -46,7 +47,7 @@ Found forward(TensorList pattern_A, const Tensor& a, TensorList pattern_B, const
         kernels::merge_count(exec, A.view<I>(), B.view<I>(), /*intersect=*/false, mutable_ptr<I>(indptr));
         indices = host_integers(ptr<I>(indptr)[shape[0]], type);
       }
-      const Tensor c = at::empty({indices.numel()}, a.options());
+      const Tensor c = empty_result({SymInt(indices.numel())}, a.options());
       kernels::union_sum(exec, A.view<T, I>(u, 1), B.view<T, I>(v, 1), ptr<I>(indptr), mutable_ptr<I>(indices),
                          mutable_ptr<T>(c));
       found = {indptr, indices, no_map, no_map.clone(), c};
