@@ -29,6 +29,8 @@
 #include <gossamer/kernels/spmm.h>
 #include <gossamer/kernels/transpose.h>
 
+constexpr int not_here = 77;  // the status by which CTest knows what was skipped
+
 #if defined(__x86_64__)
 #include <sys/user.h>
 extern "C" const char __executable_start, etext;
@@ -207,7 +209,7 @@ int main() {
   for (const auto& [name, run] : cases) {
     std::fflush(stdout);
     const int64_t instructions = count(run);
-    if (instructions < 0) return std::fprintf(stderr, "%s: the system does not let us count\n", name.c_str()), 1;
+    if (instructions < 0) return std::fprintf(stderr, "%s: the system does not let us count\n", name.c_str()), not_here;
     std::printf("%s\t%lld\n", name.c_str(), static_cast<long long>(instructions));
   }
 }
@@ -216,7 +218,7 @@ int main() {
 
 int main() {
   std::fprintf(stderr, "instructions are counted on x86-64 alone\n");
-  return 1;
+  return not_here;
 }
 
 #endif

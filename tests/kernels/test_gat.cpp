@@ -183,6 +183,7 @@ TYPED_TEST(Attention, EqualsItsDefinitionAtAllWidths) {
             heads > 2 && edges ? 3 : 35;  // differences for every edge, head and column take a while
         Problem<T, I> problem(random, small_graph<I>(long_row), heads, width, second, edges);
         problem.expect_as_plain(true);
+        if (heads > 2) continue;  // a mask has no more to do with widths than this
         problem.dropout = Dropout(0.4, 7);
         problem.expect_as_plain(true);
       }
