@@ -3,8 +3,8 @@
 //
 // A child makes the inputs, calls the kernel once, so that nothing is done for the first time, stops, and calls it
 // again. The parent lets it go on by one instruction at a time and looks where it is: what lies in this program counts,
-// what lies in the system's libraries, whose memcpy is chosen by the machine, does not. Some ten
-// thousand instructions take a second, so the cases are small.
+// what lies in the system's libraries, whose memcpy is chosen by the machine, does not. Some ten thousand
+// instructions take a second, so the cases are small.
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>

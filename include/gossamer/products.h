@@ -23,8 +23,8 @@ Tensor sddmm(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRe
 // Which operand of a sparse product is transposed: C = A B, A Bᵀ or Aᵀ B.
 enum ProductForm : int64_t { nn = 0, nt = 1, tn = 2 };
 
-// The values of the product on pattern C. Patterns of one index type; On a device A must
-// bring its transpose for tn, or it is built.
+// The values of the product on pattern C. Patterns of one index type. On a device A must bring its transpose for tn, or
+// it is built.
 Tensor spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
               SymIntArrayRef shape_B, TensorList C, SymIntArrayRef shape_C, int64_t form);
 

@@ -210,7 +210,7 @@ class Pattern:
     def _find_runs(self, indptr: Tensor, indices: Tensor, *transpose: Tensor) -> list[Tensor]:
         """Those of the pattern and of its transpose, if it is given; none if there are none."""
         find = torch.ops.gossamer.runs.default
-        runs = [find(indptr, indices, None, self.shape)]
+        runs = [self.keep("runs", lambda: find(indptr, indices, None, self.shape))]
         if transpose:
             runs.append(find(*transpose, self.shape[::-1]))
         return runs if any(len(first) for first in runs) else []

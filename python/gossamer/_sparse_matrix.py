@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, overload
 
 import torch
@@ -225,10 +225,9 @@ class Transposed(SparseMatrix):
     @property
     def values(self) -> Tensor:
         A = self._original
-        if A is not None and torch.compiler.is_compiling():
-            self._take(A.values.index_select(0, A.pattern.transpose()[2]))
-        elif A is not None:
-            with _as_it_was(*self._born):
+        if A is not None:
+            tracing = torch.compiler.is_compiling()  # what is traced is not kept, and knows no such context
+            with nullcontext() if tracing else _as_it_was(*self._born):
                 self._take(A.values.index_select(0, A.pattern.transpose()[2]))
         return self._values
 

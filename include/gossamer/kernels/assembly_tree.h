@@ -152,16 +152,23 @@ std::vector<std::vector<int32_t>> earlier_rows(const PatternView<I>& A, const st
   return up;
 }
 
+// The front of each column.
+inline std::vector<int32_t> front_of_columns(const AssemblyTree& tree) {
+  std::vector<int32_t> front_of(tree.n);
+  for (size_t s = 0; s + 1 < tree.first.size(); ++s)
+    std::fill(front_of.begin() + tree.first[s], front_of.begin() + tree.first[s + 1], static_cast<int32_t>(s));
+  return front_of;
+}
+
 // Rows, parents and sizes of the fronts: the rows of a front are those of its entries in A and of its children.
 inline void find_rows(const std::vector<std::vector<int32_t>>& up, AssemblyTree& tree) {
   const auto n = tree.n;
   const auto count = static_cast<int64_t>(tree.first.size()) - 1;
-  std::vector<int32_t> front_of(n), mark(n, -1);
+  const std::vector<int32_t> front_of = front_of_columns(tree);
+  std::vector<int32_t> mark(n, -1);
   std::vector<std::vector<int32_t>> down(n), children(count);
   for (int64_t i = 0; i < n; ++i)
     for (const int32_t j : up[i]) down[j].push_back(static_cast<int32_t>(i));
-  for (int64_t s = 0; s < count; ++s)
-    for (int64_t j = tree.first[s]; j < tree.first[s + 1]; ++j) front_of[j] = static_cast<int32_t>(s);
   tree.parent.assign(count, -1);
   tree.youngest.resize(count);
   tree.work.assign(count, 0);
@@ -207,9 +214,7 @@ inline void find_rows(const std::vector<std::vector<int32_t>>& up, AssemblyTree&
 // An entry is in the trapezoid of the front that eliminates it first.
 template <class I>
 void find_destinations(const PatternView<I>& A, AssemblyTree& tree) {
-  std::vector<int64_t> front_of(tree.n);
-  for (int64_t s = 0; s < tree.count(); ++s)
-    for (int64_t j = tree.first[s]; j < tree.first[s + 1]; ++j) front_of[j] = s;
+  const std::vector<int32_t> front_of = front_of_columns(tree);
   tree.destination.resize(A.nnz);
   for (int64_t i = 0; i < A.rows; ++i)
     for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {

@@ -6,8 +6,8 @@
 //   tn:  C = Aᵀ B       dA = nt(B, G | A)      dB = nn(A, G | B)
 //
 // None forms more of the product than C holds. One thread owns one row of C and adds in one order: bitwise the same for
-// every thread count. The scratch is one dense row a thread, for
-// 16-bit values of the third form also a float for each entry of C.
+// every thread count. The scratch is one dense row a thread, for 16-bit values of the third form also a float for each
+// entry of C.
 #pragma once
 #include <type_traits>
 #include <vector>

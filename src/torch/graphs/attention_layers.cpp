@@ -2,7 +2,6 @@
 // The two attention layers:
 //   GAT     s = softmax_j leaky_relu(a_dst · W x[i] + a_src · W x[j] + a_edge · W_e e[i, j]),  x'[i] = Σ_j s W x[j]
 //   GATv2   s = softmax_j a · leaky_relu(W_r x[i] + W_l x[j] + W_e e[i, j]),                  x'[i] = Σ_j s W_l x[j]
-#include "core/csr.h"
 #include "graphs/layers.h"
 
 namespace gossamer::nn {
@@ -47,11 +46,7 @@ namespace {
 Tensor scores_of(const Linear& map, const Features& x, const Tensor& att) {
   const Tensor by_heads = map->weight.t().unflatten(1, att.sizes().slice(1));
   const Tensor folded = ops::head_scores(by_heads, att).select(1, 0);  // (in, heads)
-  if (const auto* sparse = std::get_if<SparseMatrix>(&x)) return sparse->matmul(folded);
-  const auto& dense = std::get<Tensor>(x);
-  TORCH_CHECK_VALUE(dense.dim() == 2 && dense.size(1) == folded.size(0), "Linear: x must be (nodes, ", folded.size(0),
-                    "), not shape ", shape_text(dense));
-  return dense.matmul(folded);
+  return mapped(x, folded.t());
 }
 
 }  // namespace

@@ -48,6 +48,10 @@ void LinearImpl::reset_parameters() {
 }
 
 Tensor LinearImpl::forward(const Features& x) {
+  return mapped(x, weight, bias);
+}
+
+Tensor mapped(const Features& x, const Tensor& weight, const Tensor& bias) {
   if (const Tensor* dense = std::get_if<Tensor>(&x)) {
     TORCH_CHECK_VALUE(dense->dim() == 2 && dense->sym_size(1) == weight.size(1), "Linear: x must be (nodes, ",
                       weight.size(1), "), not shape ", shape_text(*dense));

@@ -6,6 +6,7 @@
 namespace gossamer::nn {
 
 void glorot(const Tensor& weight);  // uniform in ±√(6 / (fan_in + fan_out)), the last two sizes
+Tensor mapped(const Features& x, const Tensor& weight, const Tensor& bias = {});  // x Wᵀ + b, sparse x stay sparse
 int64_t rows_of(const Features& x);
 bool same(const Features& x, const Features& y);  // the same object, not equal numbers
 

@@ -249,15 +249,14 @@ std::vector<Tensor> Pattern::tensors_for(std::initializer_list<Tensor> operands,
 
 std::vector<Tensor> Pattern::with_runs(std::vector<Tensor> tensors) const {
   if (!state_->has_vectors.exchange(true) || !indptr().is_cpu()) return tensors;
-  using Pair = std::vector<Tensor>;
-  const bool both = tensors.size() == 5;
-  const auto found = keep<Pair>(both ? "runs of both" : "runs", [&]() -> Pair {
-    Pair runs = {ops::runs(tensors[0], tensors[1], {}, sym_shape())};
-    const std::array<c10::SymInt, 2> turned = {cols(), rows()};
-    if (both) runs.push_back(ops::runs(tensors[2], tensors[3], tensors[4], turned));
-    return std::ranges::all_of(runs, [](const Tensor& t) { return t.numel() == 0; }) ? Pair() : runs;
-  });
-  tensors.insert(tensors.end(), found.begin(), found.end());
+  std::vector<Tensor> runs = {keep<Tensor>("runs", [&] { return ops::runs(tensors[0], tensors[1], {}, sym_shape()); })};
+  if (tensors.size() == 5)
+    runs.push_back(keep<Tensor>("runs of the transpose", [&] {
+      const std::array<c10::SymInt, 2> turned = {cols(), rows()};
+      return ops::runs(tensors[2], tensors[3], tensors[4], turned);
+    }));
+  if (std::ranges::any_of(runs, [](const Tensor& t) { return t.numel() > 0; }))
+    tensors.insert(tensors.end(), runs.begin(), runs.end());
   return tensors;
 }
 

@@ -32,8 +32,8 @@ Tensor scaled(const Tensor& values, const Number& factor) {
 SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::optional<Pattern>& mask) {
   TORCH_CHECK_VALUE(A.cols() == B.rows(), "spgemm: A is ", A.rows(), " x ", A.cols(), " and B is ", B.rows(), " x ",
                     B.cols(), ", which do not multiply");
-  if (const auto At = A.original(), Bt = B.original(); At && Bt && !mask) return spgemm(*Bt, *At).T();  // (B A)ᵀ
   const auto original = A.original();  // Aᵀ B is a product of its own
+  if (const auto Bt = B.original(); original && Bt && !mask) return spgemm(*Bt, *original).T();  // (B A)ᵀ
   const SparseMatrix& left = original ? *original : A;
   Pattern P = left.pattern(), Q = B.pattern();
   P.check_simple("spgemm"), Q.check_simple("spgemm");

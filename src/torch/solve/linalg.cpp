@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Front end: linalg::factorize, linalg::Factor and linalg::solve, which put the ops of this folder together.
 #include <gossamer/linalg.h>
+#include <gossamer/structure.h>
 
 #include <ATen/ATen.h>
 
@@ -50,11 +51,13 @@ SparseMatrix Factor::selected_inverse() const {
 }
 
 Tensor Factor::inverse_diagonal() const {
-  const SparseMatrix Z = selected_inverse();
-  const Tensor ones = at::ones({Z.pattern().nnz()}, at::TensorOptions(Z.pattern().indices().device()));
-  TORCH_CHECK_VALUE(SparseMatrix(Z.pattern(), ones).diagonal().all().item<bool>(),
-                    "inverse_diagonal: A must have all entries of its diagonal, where the inverse is known");
-  return Z.diagonal();
+  const Pattern& P = real_.pattern();
+  const bool whole = P.keep<bool>("whole diagonal", [&P] {
+    const Tensor i = at::arange(P.rows(), P.indptr().options().dtype(at::kLong));
+    return std::get<0>(ops::entries(P.indptr(), P.indices(), P.sym_shape(), i, i)).size(0) == P.rows();
+  });
+  TORCH_CHECK_VALUE(whole, "inverse_diagonal: A must have all entries of its diagonal, where the inverse is known");
+  return selected_inverse().diagonal();
 }
 
 std::string Factor::engine() const {

@@ -18,14 +18,6 @@ namespace {
 
 constexpr const char* logdet_name = "factor_logdet";
 
-void check(const char* op, const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  check_square(op, shape);
-  const PatternTensors A = unpack(op, pattern, shape, /*t=*/false);
-  check_dense(op, "values", values, A, A.nnz(), "entries");
-  TORCH_CHECK_VALUE(values.dim() <= 2 && factor.sym_sizes() == values.sym_sizes().slice(1), op, ": a factor of shape ",
-                    shape_text(factor), " is not of values ", shape_text(values));
-}
-
 // One number a factor, on the device and in the precision of the matrix; `without_rows` for a matrix that has none,
 // whose determinant is 1. `number` is asked of a ScaledFactor, or of a DeviceFactor for all of its heads.
 template <class Number>
@@ -44,7 +36,7 @@ Tensor number_of_each(const char* op, const Tensor& factor, const Tensor& values
 }
 
 Tensor logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  check(logdet_name, factor, pattern, values, shape);
+  check_factor(logdet_name, factor, pattern, values, shape);
   return number_of_each(logdet_name, factor, values, [](const auto& f) { return f.log_abs_det(); }, 0);
 }
 

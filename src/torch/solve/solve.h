@@ -18,4 +18,14 @@ inline void check_square(const char* op, SymIntArrayRef shape) {
                     shape[1]);
 }
 
+// A handle of factors, one for each matrix that `values` on the pattern are.
+inline void check_factor(const char* op, const Tensor& factor, TensorList pattern, const Tensor& values,
+                         SymIntArrayRef shape) {
+  check_square(op, shape);
+  const PatternTensors A = unpack(op, pattern, shape, /*t=*/false);
+  check_dense(op, "values", values, A, A.nnz(), "entries");
+  TORCH_CHECK_VALUE(values.dim() <= 2 && factor.sym_sizes() == values.sym_sizes().slice(1), op, ": a factor of shape ",
+                    shape_text(factor), " is not of values ", shape_text(values));
+}
+
 }  // namespace gossamer

@@ -14,8 +14,7 @@ const ScaledFactor& scaled(const std::shared_ptr<const FactoredMatrix>& factor) 
 // r_i r_j for each entry (i, j) of the pattern.
 Tensor scales_on(TensorList pattern, const ScaledFactor& factor) {
   const Tensor r = at::tensor(factor.row_scale(), at::kDouble);
-  const Tensor counts = pattern[0].diff().to(at::kLong), rows = at::repeat_interleave(counts);
-  return r.index_select(0, rows).mul_(r.index_select(0, pattern[1].to(at::kLong)));
+  return r.index_select(0, ops::row_indices(pattern[0], pattern[1])).mul_(r.index_select(0, pattern[1].to(at::kLong)));
 }
 
 // result[:, h] = compute(factor of head h, scales, h), in the type of `like`.

@@ -27,14 +27,6 @@ namespace {
 constexpr const char* inverse_name = "factor_inverse";
 constexpr const char* tangent_name = "inverse_tangent";
 
-void check(const char* op, const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  check_square(op, shape);
-  const PatternTensors A = unpack(op, pattern, shape, /*t=*/false);
-  check_dense(op, "values", values, A, A.nnz(), "entries");
-  TORCH_CHECK_VALUE(values.dim() <= 2 && factor.sym_sizes() == values.sym_sizes().slice(1), op, ": a factor of shape ",
-                    shape_text(factor), " is not of values ", shape_text(values));
-}
-
 // What the formulas above are made of: the matrix with its factor, as operators on columns.
 struct Solved {
   Tensor factor, values;
@@ -58,7 +50,7 @@ struct Solved {
 };
 
 Tensor inverse(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape, bool t) {
-  check(inverse_name, factor, pattern, values, shape);
+  check_factor(inverse_name, factor, pattern, values, shape);
   if (const auto factors = factors_with_blocks(factor, pattern, values, shape); !factors.empty())
     return inverse_by_blocks(factors, pattern, values);
   const Solved A{factor, values, pattern.vec(), shape.vec()};
@@ -67,7 +59,7 @@ Tensor inverse(const Tensor& factor, TensorList pattern, const Tensor& values, S
 
 Tensor tangent(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& M, SymIntArrayRef shape,
                bool t, bool m) {
-  check(tangent_name, factor, pattern, values, shape);
+  check_factor(tangent_name, factor, pattern, values, shape);
   check_dense(tangent_name, "M", M, unpack(tangent_name, pattern, shape, /*t=*/false), values.sym_size(0), "entries");
   check_same_dtype(tangent_name, "M", M, "values", values);
   TORCH_CHECK_VALUE(M.sym_sizes() == values.sym_sizes(), tangent_name, ": M has shape ", shape_text(M),
