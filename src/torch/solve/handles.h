@@ -42,9 +42,9 @@ class Registry {
   std::shared_ptr<const T> at(int64_t number) {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(number);
-    TORCH_CHECK(
-        found != objects_.end(),
-        "factor_solve: this factor is gone, or another process made it; keep the tensor that factorize returned");
+    TORCH_CHECK(found != objects_.end(),
+                "a handle of a factor or a preconditioner: what it stood for is gone, or another process made it; keep "
+                "the object that made it");
     return found->second;
   }
 
