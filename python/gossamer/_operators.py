@@ -7,10 +7,11 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from gossamer._compare import compare, quotient
 from gossamer._operands import as_tensor, is_dense, with_dense
-from gossamer._products import spgemm, spmm
+from gossamer._products import product, spgemm
 from gossamer._sums import hadamard, spadd
 from gossamer._values import PatternValues, is_matrix, is_number
 
@@ -25,9 +26,9 @@ class Operators(PatternValues):
 
     def __matmul__(self, X: Any) -> Any:
         """A X, dense or sparse."""
-        if is_matrix(X):
-            return spgemm(self._matrix, X)
-        return spmm(self._matrix, X) if is_dense(X) else NotImplemented
+        if isinstance(X, Tensor) or is_dense(X):
+            return product(self._matrix, X)
+        return spgemm(self._matrix, X) if is_matrix(X) else NotImplemented
 
     def __rmatmul__(self, X: Any) -> Any:
         """X A = (Aᵀ Xᵀ)ᵀ."""
@@ -38,7 +39,7 @@ class Operators(PatternValues):
         if X.dim() == 0 or X.dim() > 2:
             raise ValueError(f"matmul: X A wants X of shape (n,) or (k, n), not {tuple(X.shape)}")
         t = original is None
-        return spmm(A, X, transpose=t) if X.dim() == 1 else spmm(A, X.T, transpose=t).T
+        return product(A, X, t) if X.dim() == 1 else product(A, X.T, t).T
 
     def __add__(self, B: Any) -> Any:
         """On the union of the patterns; dense if B is."""

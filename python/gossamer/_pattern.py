@@ -53,7 +53,7 @@ class Pattern:
         self._number = next(_numbers)
         self._simple = simple
         self._kept: dict[Hashable, Any] = {}  # what was derived: see keep()
-        self._runs: dict[int, list[Tensor]] = {}  # by the length of the list they go with: see with_runs()
+        self._lists: dict[bool | None, list[Tensor]] = {}  # see tensors_for_product()
         if check and not torch.compiler.is_compiling():
             torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape, simple is True)
 
@@ -195,17 +195,20 @@ class Pattern:
             with_transpose = with_transpose or (t is not None and t.requires_grad and torch.is_grad_enabled())
         return self.tensors(with_transpose)
 
-    def with_runs(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The same and, from the second call on, the runs of rows of a grid or a band: for products with vectors."""
-        if torch.compiler.is_compiling():
-            return tensors
-        runs = self._runs.get(len(tensors))
-        if runs is None:
-            if not self._runs:  # the first product: perhaps the only one
-                self._runs[0] = []
-                return tensors
-            runs = self._runs[len(tensors)] = self._find_runs(*tensors)
-        return tensors + runs if runs else tensors
+    def tensors_for_product(self, X: Tensor, transpose: bool) -> list[Tensor]:
+        """``tensors_for`` a product with X and, if X is a vector, from the second call on, the runs of rows of a grid
+        or a band. These lists are kept: making one takes as long as a small product."""
+        with_transpose = transpose or (X.requires_grad and torch.is_grad_enabled())
+        if X.dim() != 1 or torch.compiler.is_compiling():
+            return self.tensors(with_transpose)
+        kept = self._lists.get(with_transpose)
+        if kept is None or (len(kept) < 5 and self._transpose is not None):
+            kept = self.tensors(with_transpose)
+            if not self._lists:  # the first product: perhaps the only one
+                self._lists[None] = []
+                return kept
+            kept = self._lists[with_transpose] = kept + self._find_runs(*kept)
+        return kept
 
     def _find_runs(self, indptr: Tensor, indices: Tensor, *transpose: Tensor) -> list[Tensor]:
         """Those of the pattern and of its transpose, if it is given; none if there are none."""

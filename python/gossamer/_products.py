@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from gossamer import _library as _library  # an op must be there before its name is looked up
 from gossamer._operands import is_dense, with_dense, with_matrix
 from gossamer._pattern import Pattern, alike
 from gossamer._values import PatternValues, check_matrix, size
@@ -16,6 +17,7 @@ from gossamer._values import PatternValues, check_matrix, size
 if TYPE_CHECKING:
     from gossamer._sparse_matrix import SparseMatrix
 
+_spmm = torch.ops.gossamer.spmm.default  # looking it up takes a third of a microsecond
 _A_B, _AT_B = 0, 2  # forms of a product: neither operand is transposed, or the left one is
 
 
@@ -37,14 +39,18 @@ def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
     check_matrix("spmm", "A", A)
     if not is_dense(X):
         raise TypeError(f"spmm: X must be a torch.Tensor or an array, not {type(X).__name__}")
+    return product(A, X, transpose)
+
+
+def product(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
+    """The same for what is known to be a matrix and a dense operand. Every small product comes this way: few steps."""
     if A._original is not None:
         A, transpose = A._original, not transpose
-    if not isinstance(X, Tensor) or X.dtype != A.values.dtype:
+    if not isinstance(X, Tensor) or X.dtype != A._values.dtype:
         A, X = with_dense(A, X)
-    tensors = A.pattern.tensors_for(X, with_transpose=transpose)
-    if X.dim() == 1:
-        tensors = A.pattern.with_runs(tensors)
-    return torch.ops.gossamer.spmm.default(tensors, A.values, X, A.pattern.shape, transpose)
+    pattern = A.pattern
+    tensors = pattern.tensors_for_product(X, transpose)
+    return _spmm(tensors, A._values, X, pattern.shape, transpose)
 
 
 def spgemm(A: SparseMatrix, B: SparseMatrix, mask: Pattern | SparseMatrix | None = None) -> SparseMatrix:

@@ -4,7 +4,9 @@
 #pragma once
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -38,6 +40,21 @@ class Autocast {
   at::ScalarType type_;
   c10::impl::ExcludeDispatchKeyGuard off_;
 };
+
+// Whether a derivative of a result by this argument is to be recorded, backward or forward.
+inline bool wants_derivative(const Tensor& t) {
+  return t.defined() && ((t.requires_grad() && c10::GradMode::is_enabled()) || t._fw_grad(/*level=*/0).defined());
+}
+inline bool wants_derivative(const std::optional<Tensor>& t) {
+  return t && wants_derivative(*t);
+}
+inline bool wants_derivative(TensorList tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return wants_derivative(t); });
+}
+template <class Argument>
+bool wants_derivative(const Argument&) {
+  return false;
+}
 
 inline Tensor on_host(const Tensor& t) {
   return t.defined() ? t.cpu() : t;

@@ -55,7 +55,8 @@ class Op<R(A...)> {
     const char* schema;
     R (*forward)(A...);              // Serves CPU, CUDA and Meta: checks, allocates, launches.
     R (*on_device)(A...) = nullptr;  // Or, for CUDA, this: of an op whose forward knows the host.
-    R (*autograd)(A...) = nullptr;   // Calls the op below autograd and records its derivatives: differentiable.h.
+    R (*autograd)(A...) = nullptr;   // Calls the op below autograd and records its derivatives: differentiable.h. Not
+                                     // called where nobody wants any.
     R (*batched)(A...) = nullptr;    // The rule of vmap: batch.h.
     bool autocast = false;           // Casts every floating-point tensor to the precision that autocast asks for.
     bool full_precision = false;     // Or, within autocast, to float32.
@@ -70,9 +71,9 @@ class Op<R(A...)> {
     add(DispatchKey::CPU, op.forward);
     add(DispatchKey::CUDA, on_its_device(op.on_device ? op.on_device : op.forward));
     if (op.meta) add(DispatchKey::Meta, op.forward);
-    if (op.autograd) add(DispatchKey::Autograd, op.autograd);
-    if (op.constant)
-      add(DispatchKey::Autograd, [this](A... arguments) -> R {
+    if (op.autograd || op.constant)
+      add(DispatchKey::Autograd, [this, record = op.autograd](A... arguments) -> R {
+        if (record && (wants_derivative(arguments) || ...)) return record(arguments...);
         const at::AutoDispatchBelowADInplaceOrView below_autograd;
         return handle_.call(arguments...);
       });
