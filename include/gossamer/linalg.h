@@ -30,9 +30,10 @@ Tensor analyze(TensorList pattern, SymIntArrayRef shape);
 Tensor factorize(const Tensor& analysis, const Tensor& values, c10::string_view kind, c10::string_view engine);
 std::string factor_engine(const Tensor& factor);
 
-// x with A x = b, or Aᵀ x = b if t, from the factor of A = (pattern, values). b as X of spmm.
+// x with A x = b, or Aᵀ x = b if t, from the factor of A = (pattern, values). b as X of spmm. Refined until the
+// backward error is a rounding error if `refine`, else only where factors turn out poor.
 Tensor factor_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
-                    SymIntArrayRef shape, bool t);
+                    SymIntArrayRef shape, bool t, bool refine = false);
 
 // The real form of a complex matrix, for the ops above: the matrix of twice the size in which each entry z is the block
 // [Re z, -Im z; Im z, Re z]. {indptr, indices, positions} of its pattern, which are kept with the pattern of A; its
@@ -40,7 +41,7 @@ Tensor factor_solve(const Tensor& factor, TensorList pattern, const Tensor& valu
 std::tuple<Tensor, Tensor, Tensor> real_form(TensorList pattern, SymIntArrayRef shape);
 Tensor real_values(const Tensor& values, const Tensor& positions);
 Tensor complex_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
-                     SymIntArrayRef shape, bool t);
+                     SymIntArrayRef shape, bool t, bool refine = false);
 
 // log|det A|, whose gradient is A⁻ᵀ on the pattern, and the sign of det A, which is not differentiated.
 Tensor factor_logdet(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape);
@@ -80,12 +81,13 @@ class Factor {
   Factor(SparseMatrix A, SparseMatrix real, Tensor handle, bool flipped = false);
 
   const SparseMatrix& A() const { return A_; }
-  Tensor solve(const Tensor& b, bool transpose = false) const;  // x with A x = b, or Aᵀ x = b
-  Tensor logdet() const;                                        // log|det A|; () or (H,). Gradient: A⁻ᵀ on the pattern
-  SignAndLogDet slogdet() const;                                // the sign of det A, and log|det A|
-  SparseMatrix selected_inverse() const;                        // A⁻¹ where A has entries
-  Tensor inverse_diagonal() const;                              // of A⁻¹, all of which A must have; (n,) or (n, H)
-  std::string engine() const;                                   // the library that made the factors
+  // x with A x = b, or Aᵀ x = b; refine: until the backward error is a rounding error.
+  Tensor solve(const Tensor& b, bool transpose = false, bool refine = false) const;
+  Tensor logdet() const;                  // log|det A|; () or (H,). Gradient: A⁻ᵀ on the pattern
+  SignAndLogDet slogdet() const;          // the sign of det A, and log|det A|
+  SparseMatrix selected_inverse() const;  // A⁻¹ where A has entries
+  Tensor inverse_diagonal() const;        // of A⁻¹, all of which A must have; (n,) or (n, H)
+  std::string engine() const;             // the library that made the factors
 
  private:
   SparseMatrix A_, real_;  // what was factored: A or, if flipped, Aᵀ; or its real form

@@ -108,7 +108,13 @@ def _factorize(analysis: Tensor, values: Tensor, kind: str, engine: str = "auto"
 
 
 def _factor_solve(
-    factor: Tensor, pattern: Sequence[Tensor], values: Tensor, b: Tensor, shape: Sequence[int], t: bool = False
+    factor: Tensor,
+    pattern: Sequence[Tensor],
+    values: Tensor,
+    b: Tensor,
+    shape: Sequence[int],
+    t: bool = False,
+    refine: bool = False,
 ) -> Tensor:
     return b.new_empty(b.shape)
 

@@ -2,6 +2,8 @@
 // The triangular solve: T x = b to rounding, the same bits for every executor, the first row that has no pivot.
 #include <gossamer/kernels/triangular.h>
 
+#include <set>
+
 #include "dense.h"
 #include "executors.h"
 
@@ -18,6 +20,19 @@ OwnedPattern<I> banded(Random& random, int64_t n, int64_t far) {
   return OwnedPattern<I>(n, rows);
 }
 
+// n rows, each with its diagonal and `degree` entries anywhere; of each hundred rows one has its neighbours as well.
+template <class I>
+OwnedPattern<I> scattered(Random& random, int64_t n, int64_t degree) {
+  std::vector<std::vector<I>> rows(n);
+  for (int64_t i = 0; i < n; ++i) {
+    std::set<I> columns = {static_cast<I>(i)};
+    for (int64_t k = 0; k < degree; ++k) columns.insert(static_cast<I>(random.below(n)));
+    if (i % 100 == 1) columns.insert({static_cast<I>(i - 1), static_cast<I>(std::min(i + 1, n - 1))});
+    rows[i].assign(columns.begin(), columns.end());
+  }
+  return OwnedPattern<I>(n, rows);
+}
+
 struct Shape {
   int64_t n, far, heads, width;
 };
@@ -31,7 +46,9 @@ struct Solve {
   std::vector<I> level_ptr, order;
 
   Solve(Random& random, Shape shape, Triangle which)
-      : L(banded<I>(random, shape.n, shape.far)), size(shape), triangle(which), level_ptr(shape.n + 1), order(shape.n) {
+      : Solve(random, banded<I>(random, shape.n, shape.far), shape, which) {}
+  Solve(Random& random, OwnedPattern<I> pattern, Shape shape, Triangle which)
+      : L(std::move(pattern)), size(shape), triangle(which), level_ptr(shape.n + 1), order(shape.n) {
     values = random.template values<T>(L.nnz() * size.heads);
     for (int64_t i = 0; i < size.n; ++i)
       for (int64_t p = L.indptr[i]; p < L.indptr[i + 1]; ++p)
@@ -114,6 +131,27 @@ TYPED_TEST(Triangular, ThreadsAndOrderDoNotMatter) {
         EXPECT_TRUE(shape.n == 5000 || threads.parts > 1);
       }
     }
+}
+
+TYPED_TEST(Triangular, ChunksOfGraphsWaitForEachOther) {
+  using T = typename TypeParam::T;
+  using I = typename TypeParam::I;
+  Random random(5);
+  for (const bool upper : {false, true}) {
+    Solve<T, I> solve(random, scattered<I>(random, 20000, 6), {20000, 8, 1, 1}, {upper, false});
+    ASSERT_TRUE(upper ? kernels::seldom_needs_neighbours<true>(solve.L.view())
+                      : kernels::seldom_needs_neighbours<false>(solve.L.view()));
+    const auto wanted = solve.run(Serial{});
+    solve.expect_solved(wanted);
+    for (const int64_t count : {2, 3, 8}) {
+      EXPECT_EQ(solve.run(Threads(count)), wanted);
+      EXPECT_EQ(solve.run(Backwards(count)), wanted);
+    }
+    int64_t p = solve.L.indptr[777];
+    while (solve.L.indices[p] != 777) ++p;
+    solve.values[p] = 0;
+    solve.run(Threads(3), 777);
+  }
 }
 
 TYPED_TEST(Triangular, NamesTheFirstRowWithoutAPivot) {

@@ -92,7 +92,7 @@ GOSSAMER_HD RowRange row_range(const PatternView<I>& A, int64_t k, int64_t parts
 // are never split, so a row is always summed by one thread in one order, whatever their number.
 template <Host E, class I, class F>
 void for_each_row_range(const E& exec, const PatternView<I>& A, int64_t cost, const F& f) {
-  constexpr int64_t worth_a_thread = 32768;
+  constexpr int64_t worth_a_thread = 24576;
   const int64_t work = A.nnz + A.rows;
   const int64_t parts = std::clamp<int64_t>(work * cost / worth_a_thread, 1, std::max<int64_t>(exec.threads(), 1));
   if (parts == 1) return f(int64_t{0}, A.rows);

@@ -27,8 +27,9 @@ void check(const PatternTensors& A, const Tensor& factor, const Tensor& values, 
                     "solve: b must be ", heads ? "(n, H) or (n, H, k)" : "(n,) or (n, k)", ", not ", shape_text(b));
 }
 
-double tolerance_for(const Tensor& b) {
-  return b.scalar_type() == at::kDouble ? 4e-16 : 1e-12;
+// A backward error above which a solution is refined: one that good factors stay below or, if asked, a rounding error.
+double tolerance_for(const Tensor& b, bool refine) {
+  return b.scalar_type() != at::kDouble ? 1e-12 : refine ? 4e-16 : 1e-14;
 }
 
 void check_rows(int64_t n, const FactoredMatrix& factor) {
@@ -51,7 +52,7 @@ Tensor solve_on_host(const std::shared_ptr<const FactoredMatrix>& any_factor, Te
 }
 
 Tensor forward(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
-               bool t) {
+               bool t, bool refine) {
   check_square("solve", shape);
   const PatternTensors A = unpack(op_name, pattern, shape, t);
   check(A, factor, values, b);
@@ -62,17 +63,18 @@ Tensor forward(const Tensor& factor, TensorList pattern, const Tensor& values, c
   const Tensor B = b.to(at::kDouble).reshape({n, H, -1}).permute({1, 2, 0}).contiguous();  // (H, k, n)
   std::vector<Tensor> solutions;
   for (int64_t h = 0; h < H; ++h)
-    solutions.push_back(solve_on_host(factors[h], pattern, doubles.select(1, h), B[h], shape, t, tolerance_for(b)));
+    solutions.push_back(
+        solve_on_host(factors[h], pattern, doubles.select(1, h), B[h], shape, t, tolerance_for(b, refine)));
   return at::stack(solutions).permute({2, 0, 1}).reshape(b.sizes()).to(b.options()).contiguous();
 }
 
 // All heads at once, where they were factored together; or by the host, if that is where the factor is.
 Tensor forward_on_device(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
-                         SymIntArrayRef shape, bool t) {
+                         SymIntArrayRef shape, bool t, bool refine) {
   const auto factors = objects_of<FactoredMatrix>(on_host(factor));
   if (!are_on_device(factors)) {
     const at::Device device = DeviceOf(op_name).all(pattern, values, b);
-    return on_device(forward(on_host(factor), on_host(pattern), on_host(values), on_host(b), shape, t), device);
+    return on_device(forward(on_host(factor), on_host(pattern), on_host(values), on_host(b), shape, t, refine), device);
   }
   check_square("solve", shape);
   const PatternTensors A = unpack(op_name, pattern, shape, t);
@@ -86,32 +88,33 @@ Tensor forward_on_device(const Tensor& factor, TensorList pattern, const Tensor&
     return solve_refined(
         op_name, [&](const Tensor& rhs) { return some.solve(rhs, t); },
         [&](const Tensor& X) { return ops::spmm(pattern, v, X, shape, t); }, B.narrow(1, first, count),
-        some.norm(t).unsqueeze(1), /*dim=*/0, tolerance_for(b));
+        some.norm(t).unsqueeze(1), /*dim=*/0, tolerance_for(b, refine));
   });
   return x.reshape(b.sizes()).to(b.options()).contiguous();
 }
 
-LinearSolve solve_of(TensorList pattern, SymIntArrayRef shape, bool t) {
+LinearSolve solve_of(TensorList pattern, SymIntArrayRef shape, bool t, bool refine) {
   const auto P = pattern.vec();
   const auto S = shape.vec();
   return {op_name, P, S, t, [=](const Tensor& v, const Tensor& b, const Tensor& factor, bool transposed) {
-            return ops::factor_solve(factor, P, v, b, S, transposed);
+            return ops::factor_solve(factor, P, v, b, S, transposed, refine);
           }};
 }
 
 Tensor autograd(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
-                bool t) {
-  return differentiable_solve(solve_of(pattern, shape, t), values, b, factor);
+                bool t, bool refine) {
+  return differentiable_solve(solve_of(pattern, shape, t, refine), values, b, factor);
 }
 
 Tensor batched(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
-               bool t) {
-  return batched_solve(solve_of(pattern, shape, t), values, b, factor);
+               bool t, bool refine) {
+  return batched_solve(solve_of(pattern, shape, t, refine), values, b, factor);
 }
 
 const Op<decltype(ops::factor_solve)> op{{
-    .schema = "factor_solve(Tensor factor, Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, bool t=False) -> "
-              "Tensor",
+    .schema =
+        "factor_solve(Tensor factor, Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, bool t=False, bool "
+        "refine=False) -> Tensor",
     .forward = forward,
     .on_device = forward_on_device,
     .autograd = autograd,
@@ -123,8 +126,8 @@ const Op<decltype(ops::factor_solve)> op{{
 }  // namespace
 
 Tensor ops::factor_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
-                         SymIntArrayRef shape, bool t) {
-  return op(factor, pattern, values, b, shape, t);
+                         SymIntArrayRef shape, bool t, bool refine) {
+  return op(factor, pattern, values, b, shape, t, refine);
 }
 
 }  // namespace gossamer

@@ -25,10 +25,10 @@ SparseMatrix real_form(const SparseMatrix& A) {
 Factor::Factor(SparseMatrix A, SparseMatrix real, Tensor handle, bool flipped)
     : A_(std::move(A)), real_(std::move(real)), handle_(std::move(handle)), flipped_(flipped) {}
 
-Tensor Factor::solve(const Tensor& b, bool transpose) const {
+Tensor Factor::solve(const Tensor& b, bool transpose, bool refine) const {
   const auto op = at::isComplexType(A_.dtype()) ? ops::complex_solve : ops::factor_solve;
   const Pattern& P = real_.pattern();
-  return op(handle_, P.tensors(true), real_.values(), b, P.sym_shape(), transpose != flipped_);
+  return op(handle_, P.tensors(true), real_.values(), b, P.sym_shape(), transpose != flipped_, refine);
 }
 
 Tensor Factor::logdet() const {

@@ -45,9 +45,11 @@ Tensor ops::real_values(const Tensor& values, const Tensor& positions) {
 }
 
 Tensor ops::complex_solve(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b,
-                          SymIntArrayRef shape, bool t) {
+                          SymIntArrayRef shape, bool t, bool refine) {
   TORCH_CHECK_TYPE(b.is_complex(), "solve: A is complex but b is ", b.scalar_type());
-  const auto solve = [&](const Tensor& rhs) { return ops::factor_solve(factor, pattern, values, rhs, shape, t); };
+  const auto solve = [&](const Tensor& rhs) {
+    return ops::factor_solve(factor, pattern, values, rhs, shape, t, refine);
+  };
   // The transpose of the real form is the real form of Aᴴ, and Aᵀ x = b is Aᴴ x̄ = b̄.
   return t ? from_pairs(solve(pairs(b.conj()))).conj().resolve_conj() : from_pairs(solve(pairs(b)));
 }
@@ -58,8 +60,8 @@ static const Composites composites =
              ops::real_form)
         .def("real_values(Tensor values, Tensor positions) -> Tensor", ops::real_values)
         .def(
-            "complex_solve(Tensor factor, Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, bool t=False) -> "
-            "Tensor",
+            "complex_solve(Tensor factor, Tensor[] pattern, Tensor values, Tensor b, SymInt[] shape, bool t=False, "
+            "bool refine=False) -> Tensor",
             ops::complex_solve);
 
 }  // namespace gossamer
