@@ -9,6 +9,7 @@
 #include <gossamer/attention.h>
 #include <gossamer/compare.h>
 #include <gossamer/config.h>
+#include <gossamer/convergence.h>
 #include <gossamer/datasets.h>
 #include <gossamer/edges.h>
 #include <gossamer/elementwise.h>
@@ -20,5 +21,6 @@
 #include <gossamer/products.h>
 #include <gossamer/reduce.h>
 #include <gossamer/sparse_matrix.h>
+#include <gossamer/spectral.h>
 #include <gossamer/structure.h>
 #include <gossamer/version.h>

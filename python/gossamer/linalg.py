@@ -9,8 +9,11 @@ import torch
 from torch import Tensor
 
 from gossamer import _interrupt
+from gossamer._convergence import ConvergenceError as ConvergenceError
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer._spectral import eigsh as eigsh
+from gossamer._spectral import svds as svds
 
 SingularMatrixError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
 """A matrix that cannot be solved with; the message names the row, column or pivot. What torch.linalg raises, too."""

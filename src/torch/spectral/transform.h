@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Class: SpectralTransform, what Lanczos multiplies with. For A x = λ M x it is T with
+//
+//   T = (A - σM)⁻¹ M,  T x = θ x,  θ = 1 / (λ - σ)        or, without σ,        T = M⁻¹ A,  θ = λ
+//
+// which is self-adjoint in the inner product xᵀ M y. Vectors are rows here, (c, n), in float64.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/csr.h"
+#include "solve/factor.h"
+
+namespace gossamer {
+
+class SpectralTransform {
+ public:
+  // m: undefined for the identity. analysis: null if nothing is to be factored, as for small matrices, `dense`.
+  SpectralTransform(std::vector<Tensor> pattern, std::vector<SymInt> shape, Tensor a, Tensor m,
+                    std::optional<double> sigma, const PatternAnalysis* analysis, bool dense);
+
+  int64_t n() const { return n_; }
+  bool dense() const { return dense_; }
+  bool has_mass() const { return m_.defined(); }
+  std::optional<double> sigma() const { return sigma_; }  // as it was asked for
+  double size() const { return size_; }  // ‖A‖ / ‖M‖ by rows, of which rounding errors are a small part
+
+  Tensor times_A(const Tensor& V) const { return times(a_, V); }
+  Tensor mass(const Tensor& V) const { return has_mass() ? times(m_, V) : V; }
+  Tensor solve(const Tensor& B) const;  // (A - σM)⁻¹ B or M⁻¹ B: what stands before M or A in T
+  Tensor apply(const Tensor& V, const Tensor& MV) const { return solve(sigma_ ? MV : times_A(V)); }
+  double theta(double value) const { return sigma_ ? 1 / (value - shift_) : value; }
+  double value(double theta) const { return sigma_ ? shift_ + 1 / theta : theta; }
+
+  // A and M as they are, for small matrices.
+  Tensor dense_A() const { return dense_of(a_); }
+  Tensor dense_M() const { return dense_of(m_); }
+
+ private:
+  Tensor times(const Tensor& values, const Tensor& V) const;
+  Tensor dense_of(const Tensor& values) const;
+  void factor_mass(const PatternAnalysis& analysis);
+  void factor_shifted(const PatternAnalysis& analysis);
+  bool nearly_singular() const;
+
+  int64_t n_;
+  std::vector<Tensor> pattern_;
+  std::vector<SymInt> shape_;
+  Tensor a_, m_;
+  std::optional<double> sigma_;
+  double shift_ = 0;  // σ, or a number beside it if σ is an eigenvalue
+  double size_ = 0;
+  bool dense_;
+  std::shared_ptr<const ScaledFactor> factor_;
+};
+
+}  // namespace gossamer
