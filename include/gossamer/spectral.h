@@ -27,10 +27,11 @@ Tensor spectral_transform(const OptionalTensor& analysis, TensorList pattern, co
 
 // {Θ (k, k), X (n, k), labels (k)} with A X = M X Θ, Xᵀ M X = 1: λ ascending on the diagonal of Θ. Equal values have
 // one label; Θ may leave the diagonal between them when A changes, so that nothing depends on the basis of their space.
+// tolerance: that of same_for_every_basis.
 std::tuple<Tensor, Tensor, Tensor> eigenpairs(const Tensor& transform, TensorList pattern, const Tensor& a,
                                               const OptionalTensor& m, SymIntArrayRef shape, int64_t k,
                                               c10::string_view which, int64_t ncv, int64_t maxiter, double tol,
-                                              const OptionalTensor& v0);
+                                              const OptionalTensor& v0, double tolerance);
 
 // W (n, k) with A W - M W Θ + M X C = B and Xᵀ M W = 0, for X and Θ of eigenpairs; C is whatever it takes.
 Tensor deflated_solve(const Tensor& transform, TensorList pattern, const Tensor& a, const OptionalTensor& m,
@@ -39,11 +40,12 @@ Tensor deflated_solve(const Tensor& transform, TensorList pattern, const Tensor&
 // C (k, k) with C Θ - Θ C = N between values of different labels, 0 between equal ones.
 Tensor cluster_quotient(const Tensor& Theta, const Tensor& N, const Tensor& labels);
 
-// {values, vectors} = {diagonal of Θ, X}, as users get them. Their gradients are checked: a loss that depends on the
-// basis of a space of equal values raises. And the gradients (g, G) themselves, after the check.
-std::tuple<Tensor, Tensor> eigen_outputs(const Tensor& Theta, const Tensor& X, const Tensor& labels, double tolerance);
-std::tuple<Tensor, Tensor> invariant_gradient(const Tensor& labels, const Tensor& X, const Tensor& g, const Tensor& G,
-                                              double tolerance);
+// The diagonal of Θ, as users get it. Gradients are checked up to a relative tolerance on the way back and, if they
+// pass, are passed on: those of equal values must be the same (same_for_equal_values), and those of vectors must not
+// depend on the basis of the space of equal values (same_for_every_basis).
+Tensor cluster_values(const Tensor& Theta, const Tensor& labels, double tolerance);
+Tensor same_for_equal_values(const Tensor& labels, const Tensor& g, double tolerance);
+Tensor same_for_every_basis(const Tensor& labels, const Tensor& X, const Tensor& G, double tolerance);
 
 // All of it: linalg::eigsh on matrices that share a pattern, which with sigma and without m has the whole diagonal.
 std::tuple<Tensor, Tensor> eigsh(TensorList pattern, const Tensor& a, const OptionalTensor& m, SymIntArrayRef shape,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ops: `cluster_quotient`, what divides by differences of values, and `eigen_outputs` with `invariant_gradient`, where
-// users' losses are checked.
+// Ops: `cluster_quotient`, what divides by differences of values; `cluster_values`, the values as users see them; and
+// `same_for_every_basis` and `same_for_equal_values`, which check gradients and pass them on.
 //
 //   C = Q(Θ, N): C Θ - Θ C = N off the clusters, 0 on them        C_ji = N_ji / (λ_i - λ_j) for the diagonal Θ that is
 //   C' = Q(N' - C Θ' + Θ' C)        dN = V = Q(Θ, G)        dΘ = V Cᵀ - Cᵀ V
 //
-// Rotate the vectors X of a cluster among themselves, X exp(S) with S = -Sᵀ: a loss changes by Σ S ∘ (Xᵀ G). It must
-// not, so Xᵀ G is symmetric on a cluster; and all values of a cluster must have one gradient g, for which of them grows
-// when A changes is not a differentiable question.
+// Turn the vectors X of a cluster among themselves, X exp(S) with S = -Sᵀ: a loss changes by Σ S ∘ (Xᵀ G). It must not,
+// so Xᵀ G is symmetric on a cluster. And users see the diagonal of Θ alone, so a function of it must treat equal values
+// alike: the rest of a derivative off the diagonal is not known to it.
 #include "spectral/clusters.h"
 
 #include <ATen/ATen.h>
@@ -50,73 +50,66 @@ Tensor autograd_quotient(const Tensor& Theta, const Tensor& N, const Tensor& lab
       });
 }
 
-std::tuple<Tensor, Tensor> outputs(const Tensor& Theta, const Tensor& X, const Tensor&, double) {
-  TORCH_CHECK_VALUE(Theta.dim() == 2 && X.dim() == 2 && X.size(1) == Theta.size(0) && Theta.size(0) == Theta.size(1),
-                    "eigen_outputs: Theta must be (k, k) and X (n, k), not ", shape_text(Theta), " and ",
-                    shape_text(X));
-  return {Theta.diagonal().clone(), X.clone()};
+Tensor values_of(const Tensor& Theta, const Tensor&, double) {
+  TORCH_CHECK_VALUE(Theta.dim() == 2 && Theta.size(0) == Theta.size(1), "cluster_values: Theta must be (k, k), not ",
+                    shape_text(Theta));
+  return Theta.diagonal().clone();
 }
 
-std::tuple<Tensor, Tensor> autograd_outputs(const Tensor& Theta, const Tensor& X, const Tensor& labels,
-                                            double tolerance) {
-  const auto zero_if_none = [](const Tensor& t, at::IntArrayRef size, const Tensor& like) {
-    return t.defined() ? t : at::zeros(size, like.options());
-  };
-  const auto out = differentiable_many(
-      "eigsh", {Theta, X, labels},
-      [&](const variable_list& in) {
-        const auto [values, vectors] = ops::eigen_outputs(in[0], in[1], in[2], tolerance);
-        return variable_list{values, vectors};
+Tensor autograd_values_of(const Tensor& Theta, const Tensor& labels, double tolerance) {
+  return differentiable(
+      "eigsh", {Theta, labels}, [&](const variable_list& in) { return ops::cluster_values(in[0], in[1], tolerance); },
+      [tolerance](const Tensor& g, const variable_list& in, const Tensor&, const Wanted&) {
+        return variable_list{at::diag_embed(ops::same_for_equal_values(in[1], g, tolerance)), Tensor()};
       },
-      [=](const variable_list& grads, const variable_list& in, const variable_list&, const Wanted&) {
-        const int64_t k = in[0].size(0);
-        const auto [g, G] = ops::invariant_gradient(in[2], in[1], zero_if_none(grads[0], {k}, in[0]),
-                                                    zero_if_none(grads[1], in[1].sizes(), in[1]), tolerance);
-        return variable_list{grads[0].defined() ? at::diag_embed(g) : Tensor(), grads[1].defined() ? G : Tensor(),
-                             Tensor()};
-      },
-      [](const variable_list&, const variable_list& tangents, const variable_list&) {
-        return variable_list{tangents[0].defined() ? tangents[0].diagonal().clone() : Tensor(),
-                             tangents[1].defined() ? tangents[1].clone() : Tensor()};
-      },
-      /*differentiable=*/2, /*keep_outputs=*/false);
-  return {out[0], out[1]};
+      [](const variable_list&, const variable_list& tangents, const Tensor&) { return tangents[0].diagonal().clone(); },
+      /*keep_output=*/false);
 }
 
-std::tuple<Tensor, Tensor> checked(const Tensor& labels, const Tensor& X, const Tensor& g, const Tensor& G,
-                                   double tolerance) {
-  const Tensor within = within_clusters(labels);
-  const Tensor N = X.t().matmul(G), turned = N.sub(N.t()).mul(within).abs().max();
+Tensor check_basis(const Tensor& labels, const Tensor& X, const Tensor& G, double tolerance) {
+  const Tensor N = X.t().matmul(G), turned = N.sub(N.t()).mul(within_clusters(labels)).abs().max();
   const Tensor sizes = X.norm(2, {0}).max().mul(G.norm(2, {0}).max());
   TORCH_CHECK_VALUE(
       !(turned > sizes * tolerance).item<bool>(),
       "eigsh: the loss depends on the basis of a space of equal eigenvalues, which is arbitrary, so it has "
       "no gradient: turning the basis changes it by ",
-      turned.item<double>(), "; use what does not, such as X Xᵀ of the whole space");
-  const Tensor apart = g.unsqueeze(0).sub(g.unsqueeze(1)).mul(within).abs().max();
-  TORCH_CHECK_VALUE(!(apart > g.abs().max() * tolerance).item<bool>(),
-                    "eigsh: the loss treats equal eigenvalues differently, and which of them is which depends on the "
-                    "basis of their space, so it has no gradient: the derivatives differ by ",
-                    apart.item<double>(), "; use what does not, such as their sum");
-  return {g.clone(), G.clone()};
+      turned.item<double>(), "; use what does not depend on it, such as X Xᵀ of the whole space");
+  return G.clone();
 }
 
-std::tuple<Tensor, Tensor> autograd_checked(const Tensor& labels, const Tensor& X, const Tensor& g, const Tensor& G,
-                                            double tolerance) {
-  const auto out = differentiable_many(
-      "invariant_gradient", {g, G, labels, X},
-      [&](const variable_list& in) {
-        const auto [a, b] = ops::invariant_gradient(in[2], in[3], in[0], in[1], tolerance);
-        return variable_list{a, b};
+Tensor check_values(const Tensor& labels, const Tensor& g, double tolerance) {
+  const Tensor apart = g.unsqueeze(0).sub(g.unsqueeze(1)).mul(within_clusters(labels)).abs().max();
+  TORCH_CHECK_VALUE(
+      !(apart > g.abs().max() * tolerance).item<bool>(),
+      "eigsh: the loss (or a derivative of it) treats equal eigenvalues differently, and which of them is "
+      "which depends on the basis of their space, so it has no gradient: the derivatives differ by ",
+      apart.item<double>(), "; use what treats them alike, such as their sum");
+  return g.clone();
+}
+
+// A check passes its gradient on, and so do its derivatives.
+Tensor autograd_basis(const Tensor& labels, const Tensor& X, const Tensor& G, double tolerance) {
+  return differentiable(
+      "same_for_every_basis", {G, X, labels},
+      [&](const variable_list& in) { return ops::same_for_every_basis(in[2], in[1], in[0], tolerance); },
+      [](const Tensor& grad, const variable_list&, const Tensor&, const Wanted&) {
+        return variable_list{grad, Tensor(), Tensor()};
       },
-      [](const variable_list& grads, const variable_list&, const variable_list&, const Wanted&) {
-        return variable_list{grads[0], grads[1], Tensor(), Tensor()};
+      [](const variable_list& in, const variable_list& tangents, const Tensor&) {
+        return tangents[0].defined() ? tangents[0].clone() : at::zeros_like(in[0]);
       },
-      [](const variable_list&, const variable_list& tangents, const variable_list&) {
-        return variable_list{tangents[0], tangents[1]};
+      /*keep_output=*/false);
+}
+
+Tensor autograd_values(const Tensor& labels, const Tensor& g, double tolerance) {
+  return differentiable(
+      "same_for_equal_values", {g, labels},
+      [&](const variable_list& in) { return ops::same_for_equal_values(in[1], in[0], tolerance); },
+      [](const Tensor& grad, const variable_list&, const Tensor&, const Wanted&) {
+        return variable_list{grad, Tensor()};
       },
-      /*differentiable=*/2, /*keep_outputs=*/false);
-  return {out[0], out[1]};
+      [](const variable_list&, const variable_list& tangents, const Tensor&) { return tangents[0].clone(); },
+      /*keep_output=*/false);
 }
 
 const Op<decltype(ops::cluster_quotient)> quotient_op{{
@@ -125,16 +118,22 @@ const Op<decltype(ops::cluster_quotient)> quotient_op{{
     .autograd = autograd_quotient,
     .meta = false,
 }};
-const Op<decltype(ops::eigen_outputs)> outputs_op{{
-    .schema = "eigen_outputs(Tensor Theta, Tensor X, Tensor labels, float tolerance) -> (Tensor, Tensor)",
-    .forward = outputs,
-    .autograd = autograd_outputs,
+const Op<decltype(ops::cluster_values)> values_op{{
+    .schema = "cluster_values(Tensor Theta, Tensor labels, float tolerance) -> Tensor",
+    .forward = values_of,
+    .autograd = autograd_values_of,
     .meta = false,
 }};
-const Op<decltype(ops::invariant_gradient)> checked_op{{
-    .schema = "invariant_gradient(Tensor labels, Tensor X, Tensor g, Tensor G, float tolerance) -> (Tensor, Tensor)",
-    .forward = checked,
-    .autograd = autograd_checked,
+const Op<decltype(ops::same_for_every_basis)> basis_op{{
+    .schema = "same_for_every_basis(Tensor labels, Tensor X, Tensor G, float tolerance) -> Tensor",
+    .forward = check_basis,
+    .autograd = autograd_basis,
+    .meta = false,
+}};
+const Op<decltype(ops::same_for_equal_values)> equal_op{{
+    .schema = "same_for_equal_values(Tensor labels, Tensor g, float tolerance) -> Tensor",
+    .forward = check_values,
+    .autograd = autograd_values,
     .meta = false,
 }};
 
@@ -144,14 +143,16 @@ Tensor ops::cluster_quotient(const Tensor& Theta, const Tensor& N, const Tensor&
   return quotient_op(Theta, N, labels);
 }
 
-std::tuple<Tensor, Tensor> ops::eigen_outputs(const Tensor& Theta, const Tensor& X, const Tensor& labels,
-                                              double tolerance) {
-  return outputs_op(Theta, X, labels, tolerance);
+Tensor ops::cluster_values(const Tensor& Theta, const Tensor& labels, double tolerance) {
+  return values_op(Theta, labels, tolerance);
 }
 
-std::tuple<Tensor, Tensor> ops::invariant_gradient(const Tensor& labels, const Tensor& X, const Tensor& g,
-                                                   const Tensor& G, double tolerance) {
-  return checked_op(labels, X, g, G, tolerance);
+Tensor ops::same_for_every_basis(const Tensor& labels, const Tensor& X, const Tensor& G, double tolerance) {
+  return basis_op(labels, X, G, tolerance);
+}
+
+Tensor ops::same_for_equal_values(const Tensor& labels, const Tensor& g, double tolerance) {
+  return equal_op(labels, g, tolerance);
 }
 
 }  // namespace gossamer

@@ -61,7 +61,7 @@ Tensor with_signs(const Tensor& X) {
 std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& transform, TensorList, const Tensor& a,
                                            const ops::OptionalTensor&, SymIntArrayRef, int64_t k,
                                            c10::string_view which_name, int64_t ncv, int64_t maxiter, double tol,
-                                           const ops::OptionalTensor& v0) {
+                                           const ops::OptionalTensor& v0, double) {
   const auto T = object_of<SpectralTransform>(transform);
   const Which which = which_named(which_name);
   const int64_t n = T->n();
@@ -88,14 +88,16 @@ Tensor symmetric(const Tensor& S) {
   return S.add(S.t()).mul(0.5);
 }
 
-variable_list vjp(const Pencil& P, const variable_list& grads, const variable_list& outputs, const Wanted& wanted) {
+variable_list vjp(const Pencil& P, const variable_list& grads, const variable_list& outputs, const Wanted& wanted,
+                  double tolerance) {
   const Tensor &Theta = outputs[0], &X = outputs[1], &labels = outputs[2];
   const Tensor within = within_clusters(labels);
   Tensor Z, N;
   if (grads[0].defined()) Z = X.matmul(symmetric(grads[0].mul(within)));
   if (grads[1].defined()) {
-    N = X.t().matmul(grads[1]);
-    Z = sum_of(Z, X.matmul(ops::cluster_quotient(Theta, N, labels)).sub(P.solve(X, Theta, grads[1])));
+    const Tensor G = ops::same_for_every_basis(labels, X, grads[1], tolerance);
+    N = X.t().matmul(G);
+    Z = sum_of(Z, X.matmul(ops::cluster_quotient(Theta, N, labels)).sub(P.solve(X, Theta, G)));
   }
   variable_list result(4);
   if (wanted[0]) result[0] = P.on_pattern(Z, X);
@@ -125,7 +127,7 @@ variable_list jvp(const Pencil& P, const variable_list& tangents, const variable
 std::tuple<Tensor, Tensor, Tensor> autograd(const Tensor& transform, TensorList pattern, const Tensor& a,
                                             const ops::OptionalTensor& m, SymIntArrayRef shape, int64_t k,
                                             c10::string_view which, int64_t ncv, int64_t maxiter, double tol,
-                                            const ops::OptionalTensor& v0) {
+                                            const ops::OptionalTensor& v0, double tolerance) {
   const auto S = pattern.vec();
   const auto size = shape.vec();
   const auto pencil = [S, size](const variable_list& in) { return Pencil{in[2], S, size, in[0], in[1]}; };
@@ -135,11 +137,11 @@ std::tuple<Tensor, Tensor, Tensor> autograd(const Tensor& transform, TensorList 
         const Pencil P = pencil(in);
         const auto start = in[3].defined() ? ops::OptionalTensor(in[3]) : std::nullopt;
         const auto [Theta, X, labels] =
-            ops::eigenpairs(in[2], S, in[0], P.mass(), size, k, which, ncv, maxiter, tol, start);
+            ops::eigenpairs(in[2], S, in[0], P.mass(), size, k, which, ncv, maxiter, tol, start, tolerance);
         return variable_list{Theta, X, labels};
       },
-      [pencil](const variable_list& grads, const variable_list& in, const variable_list& outputs,
-               const Wanted& wanted) { return vjp(pencil(in), grads, outputs, wanted); },
+      [pencil, tolerance](const variable_list& grads, const variable_list& in, const variable_list& outputs,
+                          const Wanted& wanted) { return vjp(pencil(in), grads, outputs, wanted, tolerance); },
       [&](const variable_list& in, const variable_list& tangents, const variable_list& outputs) {
         return jvp(pencil(in), tangents, outputs);
       },
@@ -149,7 +151,7 @@ std::tuple<Tensor, Tensor, Tensor> autograd(const Tensor& transform, TensorList 
 
 const Op<decltype(ops::eigenpairs)> op{{
     .schema = "eigenpairs(Tensor transform, Tensor[] pattern, Tensor a, Tensor? m, SymInt[] shape, int k, str which, "
-              "int ncv, int maxiter, float tol, Tensor? v0) -> (Tensor, Tensor, Tensor)",
+              "int ncv, int maxiter, float tol, Tensor? v0, float tolerance) -> (Tensor, Tensor, Tensor)",
     .forward = forward,
     .autograd = autograd,
     .meta = false,
@@ -160,8 +162,8 @@ const Op<decltype(ops::eigenpairs)> op{{
 std::tuple<Tensor, Tensor, Tensor> ops::eigenpairs(const Tensor& transform, TensorList pattern, const Tensor& a,
                                                    const OptionalTensor& m, SymIntArrayRef shape, int64_t k,
                                                    c10::string_view which, int64_t ncv, int64_t maxiter, double tol,
-                                                   const OptionalTensor& v0) {
-  return op(transform, pattern, a, m, shape, k, which, ncv, maxiter, tol, v0);
+                                                   const OptionalTensor& v0, double tolerance) {
+  return op(transform, pattern, a, m, shape, k, which, ncv, maxiter, tol, v0, tolerance);
 }
 
 }  // namespace gossamer

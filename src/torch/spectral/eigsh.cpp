@@ -49,11 +49,10 @@ std::tuple<Tensor, Tensor> ops::eigsh(TensorList pattern, const Tensor& a, const
   const bool dense = n <= std::max<int64_t>(3 * k, 32) || 2 * k >= n;
   const Tensor transform = ops::spectral_transform(analysis, host, A, M, shape, sigma, dense);
   const int64_t vectors = ncv.value_or(std::min(n, std::max<int64_t>(2 * k + 1, 20)));
+  const double tolerance = a.scalar_type() == at::kDouble ? 1e-7 : 1e-3;  // of checks of users' gradients
   const auto [Theta, X, labels] =
-      ops::eigenpairs(transform, host, A, M, shape, k, which, vectors, maxiter.value_or(1000), tol, v0);
-  const double tolerance = a.scalar_type() == at::kDouble ? 1e-8 : 1e-3;
-  const auto [values, pairs] = ops::eigen_outputs(Theta, X, labels, tolerance);
-  return {values.to(a.options()), pairs.to(a.options())};
+      ops::eigenpairs(transform, host, A, M, shape, k, which, vectors, maxiter.value_or(1000), tol, v0, tolerance);
+  return {ops::cluster_values(Theta, labels, tolerance).to(a.options()), X.to(a.options())};
 }
 
 namespace linalg {
