@@ -145,6 +145,69 @@ def _factor_sign(factor: Tensor, values: Tensor) -> Tensor:
     return values.new_empty(values.shape[1:])
 
 
+# Eigenvalues: the transform is a handle on the host, all else has the size of what it is given.
+def _symmetric_part(pattern: Sequence[Tensor], values: Tensor, shape: Sequence[int], name: str) -> Tensor:
+    return torch.empty_like(values)
+
+
+def _spectral_transform(
+    analysis: Tensor | None,
+    pattern: Sequence[Tensor],
+    a: Tensor,
+    m: Tensor | None,
+    shape: Sequence[int],
+    sigma: float | None,
+    dense: bool,
+) -> Tensor:
+    return torch.empty((), dtype=torch.int64)
+
+
+def _eigenpairs(
+    transform: Tensor,
+    pattern: Sequence[Tensor],
+    a: Tensor,
+    m: Tensor | None,
+    shape: Sequence[int],
+    k: int,
+    which: str,
+    ncv: int,
+    maxiter: int,
+    tol: float,
+    v0: Tensor | None,
+    tolerance: float,
+) -> Gathered:
+    return a.new_empty((k, k)), a.new_empty((shape[0], k)), a.new_empty((k,), dtype=torch.int64)
+
+
+def _deflated_solve(
+    transform: Tensor,
+    pattern: Sequence[Tensor],
+    a: Tensor,
+    m: Tensor | None,
+    X: Tensor,
+    Theta: Tensor,
+    B: Tensor,
+    shape: Sequence[int],
+) -> Tensor:
+    return B.new_empty(B.shape)
+
+
+def _cluster_quotient(Theta: Tensor, N: Tensor, labels: Tensor) -> Tensor:
+    return N.new_empty(N.shape)
+
+
+def _cluster_values(Theta: Tensor, labels: Tensor, tolerance: float) -> Tensor:
+    return Theta.new_empty(Theta.shape[:1])
+
+
+def _same_for_every_basis(labels: Tensor, X: Tensor, G: Tensor, tolerance: float) -> Tensor:
+    return torch.empty_like(G)
+
+
+def _same_for_equal_values(labels: Tensor, g: Tensor, tolerance: float) -> Tensor:
+    return torch.empty_like(g)
+
+
 FAKES = (
     _band,
     _submatrix,
@@ -165,6 +228,14 @@ FAKES = (
     _factor_inverse,
     _inverse_tangent,
     _factor_sign,
+    _symmetric_part,
+    _spectral_transform,
+    _eigenpairs,
+    _deflated_solve,
+    _cluster_quotient,
+    _cluster_values,
+    _same_for_every_basis,
+    _same_for_equal_values,
 )
 for fake in FAKES:  # each is named after its op
     torch.library.register_fake("gossamer::" + fake.__name__.removeprefix("_"), fake)

@@ -109,17 +109,19 @@ def _on_one_pattern(
     if M is None:
         if not with_diagonal:
             return P, A.values, None
-        n, indices = A.shape[0], {"dtype": P.indptr.dtype, "device": P.device}
-        unit = P.keep(
-            "identity",
-            lambda: Pattern(torch.arange(n + 1, **indices), torch.arange(n, **indices), (n, n), check=False),
-        )
+        unit = P.keep("identity", lambda: _identity(P))
         union, at_A, _ = P.merge(unit)
         return union, A.values if union is P else place(A.values, at_A, union.nnz), None
     M.pattern.check_simple("eigsh")
     union, at_A, at_M = P.merge(M.pattern)
     a = A.values if union is P else place(A.values, at_A, union.nnz)
     return union, a, place(M.values, at_M, union.nnz)
+
+
+def _identity(P: Pattern) -> Pattern:
+    """The pattern of the diagonal, with the indices of P."""
+    indptr = torch.arange(P.shape[0] + 1, dtype=P.indptr.dtype, device=P.device)
+    return Pattern(indptr, indptr[:-1].clone(), P.shape, check=False)
 
 
 def _augmented(A: SparseMatrix) -> SparseMatrix:
