@@ -32,11 +32,12 @@ from gossamer._products import matmul, spgemm, spmm
 from gossamer._sddmm import sddmm
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer._sums import hadamard, spadd
-from gossamer.linalg import SingularMatrixError
+from gossamer.linalg import ConvergenceError, SingularMatrixError
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ConvergenceError",
     "Merged",
     "Pattern",
     "SingularMatrixError",

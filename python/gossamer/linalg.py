@@ -15,6 +15,17 @@ from gossamer._sparse_matrix import SparseMatrix
 from gossamer._spectral import eigsh as eigsh
 from gossamer._spectral import svds as svds
 
+__all__ = [
+    "Factor",
+    "SignAndLogDet",
+    "eigsh",
+    "factorize",
+    "selected_inverse",
+    "solve",
+    "solve_triangular",
+    "svds",
+]
+
 SingularMatrixError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
 """A matrix that cannot be solved with; the message names the row, column or pivot. What torch.linalg raises, too."""
 

@@ -14,12 +14,6 @@ namespace {
 
 using kernels::basis_chunk;
 
-std::vector<double> numbers(Random& random, int64_t count) {
-  std::vector<double> result;
-  for (int64_t i = 0; i < count; ++i) result.push_back(static_cast<double>(random.below(1000)) / 250 - 2);
-  return result;
-}
-
 struct Results {
   std::vector<double> h, w, out;
   bool operator==(const Results&) const = default;
@@ -40,7 +34,7 @@ TEST(Basis, SumsAsWritten) {
   Random random(1);
   for (const int64_t n : {int64_t{0}, int64_t{1}, int64_t{17}, basis_chunk, 5 * basis_chunk + 3})
     for (const int64_t rows : {0, 1, 5}) {
-      const auto V = numbers(random, rows * n), w = numbers(random, n), S = numbers(random, 2 * rows);
+      const auto V = random.values<double>(rows * n), w = random.values<double>(n), S = random.values<double>(2 * rows);
       const Results r = all_of(Serial{}, rows, n, V, w, S);
       for (int64_t i = 0; i < rows; ++i) {
         double sum = 0;
@@ -64,12 +58,12 @@ TEST(Basis, SumsAsWritten) {
 TEST(Basis, SameBitsForEveryExecutor) {
   Random random(2);
   const int64_t n = 9 * basis_chunk + 5, rows = 4;
-  const auto V = numbers(random, rows * n), w = numbers(random, n), S = numbers(random, 2 * rows);
+  const auto V = random.values<double>(rows * n), w = random.values<double>(n), S = random.values<double>(2 * rows);
   const Results want = all_of(Serial{}, rows, n, V, w, S);
   const Threads threads(3);
   EXPECT_TRUE(all_of(threads, rows, n, V, w, S) == want);
   EXPECT_EQ(threads.parts, 10);
-  EXPECT_TRUE(all_of(Backward{}, rows, n, V, w, S) == want);
+  EXPECT_TRUE(all_of(Backwards(3), rows, n, V, w, S) == want);
 }
 
 }  // namespace

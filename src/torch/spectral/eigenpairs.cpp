@@ -19,7 +19,6 @@
 #include "spectral/clusters.h"
 #include "spectral/lanczos.h"
 #include "spectral/pencil.h"
-#include "spectral/start.h"
 #include "spectral/transform.h"
 
 namespace gossamer {

@@ -14,7 +14,6 @@
 #include <numeric>
 
 #include "core/launch.h"
-#include "spectral/start.h"
 
 namespace gossamer {
 namespace {

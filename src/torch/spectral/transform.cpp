@@ -12,7 +12,6 @@
 #include "core/differentiable.h"
 #include "core/op.h"
 #include "solve/solve.h"
-#include "spectral/start.h"
 
 namespace gossamer {
 

@@ -5,7 +5,8 @@
 //
 // which is self-adjoint in the inner product xᵀ M y. Vectors are rows here, (c, n), in float64.
 #pragma once
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 
 #include <memory>
 #include <optional>
@@ -15,6 +16,11 @@
 #include "solve/factor.h"
 
 namespace gossamer {
+
+// A random row (1, n) to begin an iteration with: normal numbers, the same ones in every run.
+inline Tensor random_row(int64_t n, uint64_t seed) {
+  return at::randn({1, n}, at::detail::createCPUGenerator(seed), at::TensorOptions().dtype(at::kDouble));
+}
 
 class SpectralTransform {
  public:
