@@ -15,10 +15,12 @@ SECTIONS = {
     "diffusion_coefficient": "examples.diffusion_coefficient",
     "gcn_citeseer": "examples.gcn_citeseer",
     "graph_attention": "examples.graph_attention",
+    "spectral_clustering": "examples.spectral_clustering",
     "table2": "bench.studies.table2",
     "scaling": "bench.studies.scaling",
 }
-DATA = {"gcn_citeseer": "citeseer", "graph_attention": "."}  # which folder of --data each takes
+# Which folder of --data each takes.
+DATA = {"gcn_citeseer": "citeseer", "graph_attention": ".", "spectral_clustering": "cora"}
 
 
 def chosen(only: str | None) -> list[str]:
