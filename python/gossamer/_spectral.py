@@ -152,12 +152,14 @@ def _check_matrix(op: str, name: str, A: SparseMatrix) -> None:
 
 def _called(op: Any, n: int, given: tuple[Any, ...]) -> Any:
     """The op's result, in a thread that Ctrl-C can leave if it may take long; its error by its own name."""
-    grad, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
 
-    def work() -> Any:
+    def work() -> Any:  # a thread has modes of its own
         with torch.inference_mode(inference), torch.set_grad_enabled(grad and not inference):
             return op(*given)
 
+    if torch.compiler.is_compiling():
+        return op(*given)
+    grad, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
     try:
         return _interrupt.interruptible(work) if n >= _interrupt.LONG and not given[1].is_cuda else op(*given)
     except RuntimeError as error:

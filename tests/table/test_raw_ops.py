@@ -96,6 +96,9 @@ def run_the_rest() -> None:
     gs.datasets.stochastic_block_model([60, 60], 0.3, 0.1, seed=1)
     gs.datasets.power_law(300, 900, seed=1)
     torch.ops.gossamer.row_indices(pattern.indptr, pattern.indices)
+    L = gs.poisson((6, 7), dtype=torch.float64).requires_grad_()  # large enough for Lanczos
+    values, X = gs.linalg.eigsh(L, 2, gs.eye(42, dtype=torch.float64), sigma=0.1, v0=torch.ones(42))
+    (values.sum() + (X**4).sum()).backward()
     indptr_t, indices_t, perm = gs.poisson(40).pattern.transpose()
     torch.ops.gossamer.runs(indptr_t, indices_t, perm, (40, 40))
 

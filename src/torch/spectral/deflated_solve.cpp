@@ -43,12 +43,17 @@ Tensor dense_solve(const SpectralTransform& T, const Tensor& X, const Tensor& va
   return E.t().matmul(Z.matmul(at::where(closed, at::zeros_like(right), right.div(gaps))));
 }
 
-Tensor forward(const Tensor& transform, TensorList, const Tensor& a, const ops::OptionalTensor&, const Tensor& X,
+Tensor forward(const Tensor& transform, TensorList, const Tensor&, const ops::OptionalTensor&, const Tensor& X,
                const Tensor& Theta, const Tensor& B, SymIntArrayRef) {
   const auto T = object_of<SpectralTransform>(transform);
+  for (const Tensor& t : {X, Theta, B})
+    TORCH_CHECK_VALUE(t.dim() == 2 && t.is_cpu() && t.scalar_type() == at::kDouble, op_name,
+                      ": X, Theta and B must be matrices in float64 on the host, not ", shape_text(t), " in ",
+                      t.scalar_type());
   const int64_t k = Theta.size(0);
-  TORCH_CHECK_VALUE(X.dim() == 2 && X.size(0) == T->n() && X.size(1) == k && B.sizes() == X.sizes(), op_name,
-                    ": X and B must be (", T->n(), ", ", k, "), not ", shape_text(X), " and ", shape_text(B));
+  TORCH_CHECK_VALUE(Theta.size(1) == k && X.size(0) == T->n() && X.size(1) == k && B.sizes() == X.sizes(), op_name,
+                    ": Theta must be (k, k), X and B (", T->n(), ", k), not ", shape_text(Theta), ", ", shape_text(X),
+                    " and ", shape_text(B));
   const Tensor values = Theta.diagonal();
   if (T->dense()) return dense_solve(*T, X, values, B);
   const Tensor rows = X.t().contiguous(), mass = T->mass(rows);
@@ -57,7 +62,7 @@ Tensor forward(const Tensor& transform, TensorList, const Tensor& a, const ops::
   const Tensor wanted = r.abs().amax(1).gt(1e-15 * B.abs().max().item<double>()).nonzero().squeeze(1);
   Tensor W = at::zeros_like(r);
   if (wanted.numel() == 0) return W.t().contiguous();
-  Tensor theta = at::empty({wanted.size(0), 1}, a.options());
+  Tensor theta = at::empty({wanted.size(0), 1}, X.options());
   for (int64_t i = 0; i < wanted.size(0); ++i)
     mutable_ptr<double>(theta)[i] = T->theta(values[ptr<int64_t>(wanted)[i]].item<double>());
   // (A - λM) w = r is (T - θ) w = -θ (A - σM)⁻¹ r or, without σ, M⁻¹ r.

@@ -57,7 +57,7 @@ Tensor with_signs(const Tensor& X) {
   return X.mul(X.gather(1, X.abs().argmax(1, /*keepdim=*/true)).sign());
 }
 
-std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& transform, TensorList, const Tensor& a,
+std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& transform, TensorList, const Tensor&,
                                            const ops::OptionalTensor&, SymIntArrayRef, int64_t k,
                                            c10::string_view which_name, int64_t ncv, int64_t maxiter, double tol,
                                            const ops::OptionalTensor& v0, double) {
@@ -77,7 +77,7 @@ std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& transform, TensorList, 
     pairs = lanczos(*T, {k, which, ncv, maxiter, tol, start});
     for (double& theta : pairs.theta) theta = T->value(theta);
   }
-  const auto [values, order] = at::tensor(pairs.theta, a.options()).sort(/*stable=*/std::optional<bool>(true));
+  const auto [values, order] = at::tensor(pairs.theta, at::kDouble).sort(/*stable=*/std::optional<bool>(true));
   const double gap = std::max(1e-9 * values.abs().max().item<double>(), 1e-13 * T->size());
   const Tensor X = with_signs(pairs.X.index_select(0, order)).t().contiguous();
   return {at::diag_embed(values), X, cluster_labels(values.contiguous(), gap)};

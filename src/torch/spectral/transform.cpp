@@ -68,6 +68,8 @@ void SpectralTransform::factor_mass(const PatternAnalysis& analysis) {
 // it are those nearest to σ.
 void SpectralTransform::factor_shifted(const PatternAnalysis& analysis) {
   const Tensor mass = has_mass() ? m_ : unit_values(pattern_);
+  TORCH_CHECK_VALUE(has_mass() || mass.sum().item<double>() == static_cast<double>(n_),
+                    "eigsh: with sigma and without M the pattern must have the whole diagonal");
   const auto factor_at = [&](double shift) {
     shift_ = shift;
     factor_ = factor_of(analysis, a_.sub(mass, shift).contiguous(), FactorKind::automatic);
