@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The error of iterations that do not arrive.
+// What an iteration throws that does not arrive.
 #pragma once
 #include <c10/util/Exception.h>
 
 namespace gossamer {
 
-// An iteration that did not reach its tolerance: what it has is not returned. Python sees it as gs.ConvergenceError, a
-// RuntimeError.
-class ConvergenceError : public c10::Error {
-  using c10::Error::Error;
+// An iteration did not reach its tolerance; the message has its steps and how far it came. Python sees it as
+// gs.ConvergenceError, which is torch.linalg.LinAlgError, as torch.linalg raises where it does not converge.
+class ConvergenceError : public c10::LinAlgError {
+  using c10::LinAlgError::LinAlgError;
 };
 
 // Throws ConvergenceError(`op: what`).

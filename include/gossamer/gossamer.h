@@ -16,6 +16,7 @@
 #include <gossamer/equations.h>
 #include <gossamer/golden.h>
 #include <gossamer/io.h>
+#include <gossamer/jacobian.h>
 #include <gossamer/linalg.h>
 #include <gossamer/pattern.h>
 #include <gossamer/products.h>

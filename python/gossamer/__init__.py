@@ -24,6 +24,8 @@ from gossamer._construct import (
     poisson,
     random,
 )
+from gossamer._jacobian import hessian, jacobian
+from gossamer._jacobian_pattern import jacobian_pattern
 from gossamer._library import cmake_prefix_path, show_config
 from gossamer._mtx import read_mtx, write_mtx
 from gossamer._npz import load_npz, save_npz, write_npz
@@ -61,7 +63,10 @@ __all__ = [
     "gatv2_with_weights",
     "graph_pattern",
     "hadamard",
+    "hessian",
     "hstack",
+    "jacobian",
+    "jacobian_pattern",
     "kron",
     "matmul",
     "maximum",

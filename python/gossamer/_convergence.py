@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The error of iterations that do not arrive."""
+"""What an iteration raises that does not arrive."""
 
-from __future__ import annotations
+import torch
 
-
-class ConvergenceError(RuntimeError):
-    """An iteration that did not reach its tolerance: what it has is not returned."""
+ConvergenceError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
+"""An iteration did not reach its tolerance; the message has its steps and how far it came. What torch.linalg raises, and
+so what arrives from C++ in a call and in its backward alike."""
