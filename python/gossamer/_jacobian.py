@@ -73,7 +73,7 @@ class Jacobian:
         def first(x: Tensor) -> Any:
             return of_x(x)[0] if self._has_aux else of_x(x)
 
-        if self._op == "jacobian":
+        if self._op != "hessian":
             return first(x)
 
         def scalar(x: Tensor) -> Tensor:

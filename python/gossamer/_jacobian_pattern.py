@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from gossamer._pattern import Pattern
+from gossamer._sparse_matrix import _as_it_was
 
 CHUNK = 24 << 20  # bytes of the vectors that are multiplied at once: larger temporaries are not kept by malloc
 BUCKETS = 10  # of the first probes; twice as many for what they leave open, and so on
+FORWARD = (
+    threading.RLock()
+)  # torch has one level of forward mode for all threads, and who leaves it takes it from others
 
 Seeds = Callable[[int, int], Tensor]  # the vectors first … last - 1
 
@@ -46,14 +52,16 @@ class Linearised:
         def product(v: Tensor) -> Tensor:
             return torch.func.jvp(self, (self.x,), (v,))[1]
 
-        return self._each(product, count, seeds)
+        with FORWARD:
+            return self._each(product, count, seeds)
 
     def pull(self, count: int, seeds: Seeds) -> Tensor:
         """vᵀ J for each of the vectors, (count, n)."""
-        _, back = torch.func.vjp(self, self.x)
+        back = torch.func.vjp(self, self.x)[1]
 
         def product(v: Tensor) -> Tensor:
-            return back(v)[0]
+            gradient: Tensor = back(v)[0]
+            return gradient
 
         return self._each(product, count, seeds)
 
@@ -65,6 +73,8 @@ class Linearised:
         for first in range(0, count, step):
             v = seeds(first, min(first + step, count)).to(self.x.device)
             parts.append(product(v[0])[None] if len(v) == 1 else torch.func.vmap(product)(v))
+        if not parts:
+            return self.x.new_empty((0, 0))
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
@@ -98,8 +108,9 @@ def colouring(P: Pattern, mode: str) -> Colouring:
 
     def derive(columns: bool) -> Colouring:
         def make() -> Colouring:
-            colour, at = torch.ops.gossamer.colour(P.tensors(True), P.shape, columns)
-            return Colouring(columns, int(colour.max()) + 1 if len(colour) else 0, colour, at)
+            with outside():
+                colour, at = torch.ops.gossamer.colour(P.tensors(True), P.shape, columns)
+                return Colouring(columns, int(colour.max()) + 1 if len(colour) else 0, colour, at)
 
         kept: Colouring = P.keep(("colouring", columns), make)
         return kept
@@ -127,25 +138,33 @@ def checked_values(near: Linearised, P: Pattern, mode: str, seed: int = 0) -> tu
     ops = torch.ops.gossamer
     v = ops.probe_direction(P.shape[1], seed, near.x.dtype)
     values, its_product = colouring(P, mode).values(near, v)
-    if torch.compiler.is_compiling() or its_product is None:
+    if torch.compiler.is_compiling() or its_product is None or is_batched(values) or is_batched(its_product):
         return values, None
-    known, product = plain(values), plain(its_product)
-    if known is None or product is None:
-        return values, None
-    with torch.no_grad():
-        product = product.detach()
-        rows = ops.jacobian_mismatch(P.tensors(), known.detach(), v.to(product), product, P.shape)
+    with outside():
+        product = unwrapped(its_product).detach()
+        rows = ops.jacobian_mismatch(P.tensors(), unwrapped(values).detach(), v.to(product), product, P.shape)
         return values, Mismatch(int(rows[0]), bool(product[rows[0]].isfinite())) if len(rows) else None
 
 
-def plain(t: Tensor) -> Tensor | None:
-    """The numbers behind torch.func's transforms; None under vmap, where there are several."""
-    functorch = torch._C._functorch
-    while functorch.is_functorch_wrapped_tensor(t):
-        if functorch.is_batchedtensor(t):
-            return None
-        t = functorch.get_unwrapped(t)
+def outside() -> AbstractContextManager[None]:
+    """Out of torch.func's transforms, which do not outlive a call, as what is kept with a pattern does."""
+    return nullcontext() if torch.compiler.is_compiling() else _as_it_was(False, 0)
+
+
+def unwrapped(t: Tensor) -> Tensor:
+    """What is behind torch.func's transforms."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(t):
+        t = torch._C._functorch.get_unwrapped(t)
     return t
+
+
+def is_batched(t: Tensor) -> bool:
+    """Whether vmap has put several tensors into this one."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(t):
+        if torch._C._functorch.is_batchedtensor(t):
+            return True
+        t = torch._C._functorch.get_unwrapped(t)
+    return False
 
 
 def jacobian_pattern(
@@ -201,48 +220,59 @@ def find(near: Linearised, points: int, seed: int, symmetric: bool = False) -> P
 def assemble(rows: Tensor, cols: Tensor, shape: tuple[int, int], symmetric: bool) -> Pattern:
     if symmetric:
         rows, cols = torch.cat([rows, cols]), torch.cat([cols, rows])
-    indptr, indices, _ = torch.ops.gossamer.coo(rows, cols, shape)
+    with outside():
+        indptr, indices, _ = torch.ops.gossamer.coo(unwrapped(rows), unwrapped(cols), shape)
     return Pattern(indptr, indices, shape, check=False)
 
 
 def entries(near: Linearised, seed: int) -> tuple[Tensor, Tensor, int]:
     """The rows and columns of all entries at one point, and the number of rows."""
-    n, dtype, device = len(near.x), near.x.dtype, near.x.device
-    ops = torch.ops.gossamer
-    found: list[tuple[Tensor, Tensor]] = []
-    buckets, open_rows, m = BUCKETS, None, 0
-    while open_rows is None or len(open_rows):
-        v = ops.probe_direction(n, seed, dtype)
-        product = near.push(1, lambda first, last, v=v: v[None])[0]  # type: ignore[misc]
-        if open_rows is None:
-            m = len(product)
-            open_rows = torch.arange(m, device=device)
-        probes = ops.probe_count(n, buckets, dtype)
-        if n <= min(probes, len(open_rows)):
-            J = near.push(n, lambda first, last: unit(n, first, last, dtype))
-            found.append(nonzeros(near.op, J[:, open_rows].T, open_rows))
+    n, buckets = len(near.x), BUCKETS
+    product = probed(near, seed)
+    m, open_rows = len(product), torch.arange(len(product), device=near.x.device)
+    found = [(open_rows[:0], open_rows[:0])]
+    while n and len(open_rows):
+        probes = torch.ops.gossamer.probe_count(n, buckets, near.x.dtype)
+        if min(n, len(open_rows)) <= probes:
+            found.append(dense_entries(near, open_rows, m, product.dtype))
             break
-        if len(open_rows) <= probes:
-            U = open_rows
-            J = near.pull(len(U), lambda first, last, U=U: unit_at(m, U[first:last], product.dtype))  # type: ignore[misc]
-            found.append(nonzeros(near.op, J, U))
-            break
-        Y = near.push(probes, lambda first, last: ops.probe_seeds(n, buckets, seed, first, last, dtype))
-        rows, cols, status = ops.probe_rows(Y, product, open_rows, n, buckets, seed)
+        rows, cols, status = probe(near, product, open_rows, probes, buckets, seed)
         check_finite(near.op, open_rows[status == 2])
         found.append((rows, cols))
         open_rows = open_rows[status == 0]
         buckets, seed = 2 * buckets, seed + 1
-    all_rows = torch.cat([rows for rows, _ in found]) if found else torch.empty(0, dtype=torch.int64)
-    all_cols = torch.cat([cols for _, cols in found]) if found else torch.empty(0, dtype=torch.int64)
-    return all_rows, all_cols, m
+        if len(open_rows):
+            product = probed(near, seed)
+    rows, cols = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return rows, cols, m
 
 
-def unit(n: int, first: int, last: int, dtype: torch.dtype) -> Tensor:
-    return unit_at(n, torch.arange(first, last), dtype)
+def probed(near: Linearised, seed: int) -> Tensor:
+    """J v for the random v of a seed."""
+    v = torch.ops.gossamer.probe_direction(len(near.x), seed, near.x.dtype)
+    return near.push(1, lambda first, last: v[None])[0]
 
 
-def unit_at(n: int, places: Tensor, dtype: torch.dtype) -> Tensor:
+def probe(
+    near: Linearised, product: Tensor, open_rows: Tensor, probes: int, buckets: int, seed: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Entries of the open rows, and what became of each of them."""
+    n, dtype, ops = len(near.x), near.x.dtype, torch.ops.gossamer
+    Y = near.push(probes, lambda first, last: ops.probe_seeds(n, buckets, seed, first, last, dtype))
+    rows, cols, status = ops.probe_rows(Y, product, open_rows, n, buckets, seed)
+    return rows, cols, status
+
+
+def dense_entries(near: Linearised, rows: Tensor, m: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Entries of some rows, from all columns or from these rows themselves, whichever are fewer."""
+    n = len(near.x)
+    if n <= len(rows):
+        columns = near.push(n, lambda first, last: unit(n, torch.arange(first, last), near.x.dtype))
+        return nonzeros(near.op, columns[:, rows].T, rows)
+    return nonzeros(near.op, near.pull(len(rows), lambda first, last: unit(m, rows[first:last], dtype)), rows)
+
+
+def unit(n: int, places: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(len(places), n, dtype=dtype).scatter_(1, places.cpu()[:, None], 1)
 
 

@@ -11,6 +11,8 @@ from torch import Tensor
 from gossamer import _interrupt
 from gossamer._convergence import ConvergenceError as ConvergenceError
 from gossamer._pattern import Pattern
+from gossamer._root import RootInfo as RootInfo
+from gossamer._root import root as root
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer._spectral import eigsh as eigsh
 from gossamer._spectral import svds as svds

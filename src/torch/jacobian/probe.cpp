@@ -29,6 +29,12 @@ kernels::Probes probes_of(int64_t cols, int64_t buckets, int64_t seed) {
   return kernels::Probes::of<T>(cols, buckets, static_cast<uint64_t>(seed));
 }
 
+// While it lives, new tensors are plain ones even inside torch.func's transforms, and have memory to write to.
+struct PlainTensors {
+  c10::impl::ExcludeDispatchKeyGuard outside{c10::DispatchKeySet{c10::DispatchKey::FuncTorchDynamicLayerFrontMode}.add(
+      c10::DispatchKey::FuncTorchDynamicLayerBackMode)};
+};
+
 std::tuple<Tensor, Tensor, Tensor> rows_forward(const Tensor& Y, const Tensor& product, const Tensor& open,
                                                 int64_t cols, int64_t buckets, int64_t seed) {
   const int64_t m = product.dim() == 1 ? product.size(0) : -1;
@@ -85,6 +91,7 @@ Tensor ops::probe_seeds(int64_t cols, int64_t buckets, int64_t seed, int64_t fir
                         at::ScalarType dtype) {
   TORCH_CHECK_VALUE(0 <= first && first <= last && last <= probe_count(cols, buckets, dtype),
                     "probe_seeds: there are no probes from ", first, " to ", last);
+  const PlainTensors plain;
   const Tensor seeds = at::empty({last - first, cols}, dtype);
   with_real(dtype, [&]<class T> {
     kernels::probe_seeds(probes_of<T>(cols, buckets, seed), first, last, mutable_ptr<T>(seeds));
@@ -93,6 +100,7 @@ Tensor ops::probe_seeds(int64_t cols, int64_t buckets, int64_t seed, int64_t fir
 }
 
 Tensor ops::probe_direction(int64_t cols, int64_t seed, at::ScalarType dtype) {
+  const PlainTensors plain;
   const Tensor v = at::empty({cols}, at::kDouble);
   kernels::probe_direction(probes_of<double>(cols, 1, seed), mutable_ptr<double>(v));
   return v.to(dtype);
