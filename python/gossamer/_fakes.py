@@ -208,6 +208,13 @@ def _same_for_equal_values(labels: Tensor, g: Tensor, tolerance: float) -> Tenso
     return torch.empty_like(g)
 
 
+def _probe_rows(
+    Y: Tensor, product: Tensor, open: Tensor, cols: int, buckets: int, seed: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    rows = _some(Y, torch.int64)
+    return rows, torch.empty_like(rows), open.new_empty(open.shape, dtype=torch.int8)
+
+
 FAKES = (
     _band,
     _submatrix,
@@ -236,6 +243,7 @@ FAKES = (
     _cluster_values,
     _same_for_every_basis,
     _same_for_equal_values,
+    _probe_rows,
 )
 for fake in FAKES:  # each is named after its op
     torch.library.register_fake("gossamer::" + fake.__name__.removeprefix("_"), fake)

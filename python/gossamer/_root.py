@@ -191,3 +191,7 @@ def _partial(f: Callable[..., Tensor], x: Tensor, params: list[Any], which: list
         return f(x, *given)
 
     return of_some
+
+
+for _public in (root, RootInfo):
+    _public.__module__ = "gossamer.linalg"  # where users find them, and where pickles look for them
