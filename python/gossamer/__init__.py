@@ -24,7 +24,7 @@ from gossamer._construct import (
     poisson,
     random,
 )
-from gossamer._jacobian import hessian, jacobian
+from gossamer._jacobian import Jacobian, hessian, jacobian
 from gossamer._jacobian_pattern import jacobian_pattern
 from gossamer._library import cmake_prefix_path, show_config
 from gossamer._mtx import read_mtx, write_mtx
@@ -40,6 +40,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ConvergenceError",
+    "Jacobian",
     "Merged",
     "Pattern",
     "SingularMatrixError",

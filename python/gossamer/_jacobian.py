@@ -17,7 +17,12 @@ MODES = ("auto", "forward", "reverse")
 
 
 class Jacobian:
-    """What ``jacobian`` and ``hessian`` return: a function of x whose value is a SparseMatrix."""
+    """What ``jacobian`` and ``hessian`` return: a function of x whose value is a SparseMatrix.
+
+    Its attribute ``pattern`` is the one that was given, or the one that was found, if it is to be kept, and else None.
+    """
+
+    __module__ = "gossamer"  # where users find it, and where pickles look for it
 
     def __init__(
         self,

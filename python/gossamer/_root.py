@@ -42,7 +42,7 @@ def root(
     mode: str = "auto",
     chunk_size: int | None = None,
 ) -> tuple[Tensor, RootInfo]:
-    """x with f(x, *params) = 0 near x0, and how it was found: iterations, residual ‖f(x)‖, converged.
+    """x with ``f(x, *params)`` = 0 near x0, and how it was found: iterations, residual ‖f(x)‖, converged.
 
     Newton's method: J(x) d = -f(x) by ``linalg.factorize`` of the sparse Jacobian (``gs.jacobian``, which says what
     pattern, mode and chunk_size are; without a pattern it is found at x0 and grows where it must), and the longest of
