@@ -13,6 +13,7 @@ SECTIONS = {
     "heavyball": "examples.heavyball",
     "learned_preconditioner": "examples.learned_preconditioner",
     "diffusion_coefficient": "examples.diffusion_coefficient",
+    "newton_pde": "examples.newton_pde",
     "gcn_citeseer": "examples.gcn_citeseer",
     "graph_attention": "examples.graph_attention",
     "spectral_clustering": "examples.spectral_clustering",
