@@ -101,6 +101,19 @@ def run_the_rest() -> None:
     (values.sum() + (X**4).sum()).backward()
     indptr_t, indices_t, perm = gs.poisson(40).pattern.transpose()
     torch.ops.gossamer.runs(indptr_t, indices_t, perm, (40, 40))
+    run_jacobians(gs.poisson(40).pattern)
+
+
+def run_jacobians(P: gs.Pattern) -> None:
+    """The steps of a Jacobian that is found by its products: here, of the identity."""
+    ops, x, f64 = torch.ops.gossamer, torch.ones(40, dtype=torch.float64), torch.float64
+    colour, _ = ops.colour(P.tensors(True), P.shape, True)
+    ops.colour_seeds(colour, 0, 2, f64)
+    Y = ops.probe_seeds(40, 2, 1, 0, ops.probe_count(40, 2, f64), f64)
+    v = ops.probe_direction(40, 1, f64)
+    ops.probe_rows(Y, v, torch.arange(40), 40, 2, 1)
+    ops.probe_point(x, 1, 1)
+    ops.jacobian_mismatch(P.tensors(), torch.ones(P.nnz, dtype=f64), v, x, P.shape)
 
 
 @pytest.fixture(scope="module")
