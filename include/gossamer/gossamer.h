@@ -19,6 +19,7 @@
 #include <gossamer/jacobian.h>
 #include <gossamer/linalg.h>
 #include <gossamer/pattern.h>
+#include <gossamer/preconditioners.h>
 #include <gossamer/products.h>
 #include <gossamer/reduce.h>
 #include <gossamer/sparse_matrix.h>

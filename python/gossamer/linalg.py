@@ -13,6 +13,15 @@ from gossamer._convergence import ConvergenceError as ConvergenceError
 from gossamer._pattern import Pattern
 from gossamer._root import RootInfo as RootInfo
 from gossamer._root import root as root
+from gossamer._preconditioner import Preconditioner as Preconditioner
+from gossamer._preconditioners import Amg as Amg
+from gossamer._preconditioners import IncompleteFactors as IncompleteFactors
+from gossamer._preconditioners import MatrixPreconditioner as MatrixPreconditioner
+from gossamer._preconditioners import amg as amg
+from gossamer._preconditioners import block_jacobi as block_jacobi
+from gossamer._preconditioners import ichol as ichol
+from gossamer._preconditioners import ilu as ilu
+from gossamer._preconditioners import jacobi as jacobi
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer._spectral import eigsh as eigsh
 from gossamer._spectral import svds as svds
