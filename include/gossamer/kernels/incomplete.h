@@ -33,6 +33,17 @@ int64_t find_diagonal(const PatternView<I>& A, I* diagonal) {
   return -1;
 }
 
+// The rows without a diagonal entry.
+template <class I>
+std::vector<int64_t> without_diagonal(const PatternView<I>& A) {
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < A.rows; ++i) {
+    const int64_t p = place_of(A.indices, A.indptr[i], A.indptr[i + 1], static_cast<I>(i));
+    if (p == A.indptr[i + 1] || A.indices[p] != i) rows.push_back(i);
+  }
+  return rows;
+}
+
 // f(e, p, q) for the products F_p F_q of each equation e, but for the one with a pivot. The products of an equation
 // come with p and q ascending. `place` has A.cols numbers, all -1, and has them again at the end.
 template <class I, class F>

@@ -183,7 +183,7 @@ void SmoothedAggregation::build(const SparseMatrix& given, bool first) {
       plans_.push_back(std::move(plan));
     }
     const SparseMatrix P = prolongation(plans_[k], A, omega_of(k, A));
-    const Tensor inverse = ops::pick(A.values().detach(), plans_[k].diagonal).reciprocal();
+    const Tensor inverse = ops::pick(A.values().detach(), diagonal_places(A.pattern())).reciprocal();
     H->levels.push_back({A, P, inverse});
     A = P.cols() == 0 ? SparseMatrix() : with_whole_diagonal(spgemm(P.T(), spgemm(A, P)));
   }

@@ -15,13 +15,9 @@
 namespace gossamer {
 
 struct LevelPlan {
-  Tensor diagonal;       // where it is in A, (n,)
-  SparseMatrix T;        // tentative prolongation, (n, next n); next n is 0 if nothing in A is strong
-  Pattern kept;          // of A_F
-  Tensor at, weak;       // where the entries of A_F, and those that it leaves out, are in A; undefined if it has all
-  Tensor weak_rows;      // the rows of the latter
-  Tensor kept_diagonal;  // where the diagonal is in A_F
-  double lambda = 1;
+  SparseMatrix T;     // tentative prolongation, (n, next n); next n is 0 if nothing in A is strong
+  Pattern kept;       // of A_F
+  double lambda = 1;  // an estimate
 };
 
 // The rows of a level that stand for one node, and the vectors that A nearly maps to zero.

@@ -6,6 +6,8 @@
 #include <gossamer/products.h>
 #include <gossamer/structure.h>
 
+#include <cmath>
+
 #include "core/host.h"
 #include "core/launch.h"
 #include "precondition/amg.h"
@@ -13,43 +15,77 @@
 namespace gossamer {
 namespace {
 
-Tensor integers(const std::vector<int64_t>& numbers, at::ScalarType type) {
-  return at::tensor(numbers, at::kLong).to(type);
+template <class I>
+Tensor integers(const std::vector<I>& numbers) {
+  const Tensor t = host_integers(static_cast<int64_t>(numbers.size()), sizeof(I) == 4 ? at::kInt : at::kLong);
+  std::copy(numbers.begin(), numbers.end(), mutable_ptr<I>(t));
+  return t;
 }
 
-// The rows of `places`, entries of P in ascending order.
-Tensor rows_at(const Pattern& P, const Tensor& places) {
-  return P.row_indices().index_select(0, places.to(at::kLong));
+template <class I>
+PatternView<I> view_of(const Pattern& P) {
+  return {P.rows(), P.cols(), P.nnz(), ptr<I>(P.indptr()), ptr<I>(P.indices())};
 }
 
-// I - w D⁻¹ A_F on the pattern of A_F.
-SparseMatrix smoothing(const LevelPlan& plan, const SparseMatrix& A, const Tensor& w) {
-  const Tensor& v = A.values();
-  const Tensor scale = ops::pick(v, plan.diagonal).reciprocal().mul(w.neg());
-  Tensor diagonal = at::ones({}, v.options());
-  if (plan.weak.defined()) {
-    const Tensor lumped = at::zeros({A.rows()}, v.options()).index_add(0, plan.weak_rows, ops::pick(v, plan.weak));
-    diagonal = diagonal.add(scale.mul(lumped));
-  }
-  const SparseMatrix F(plan.kept, plan.at.defined() ? ops::pick(v, plan.at) : v);
-  const Tensor S = F.scale_rows(scale).values();
-  return F.with_values(S.add(ops::place(diagonal.expand({A.rows()}), plan.kept_diagonal, S.size(0))));
+// S = I - w D⁻¹ A_F without a derivative, in one pass.
+SparseMatrix fused_smoothing(const Pattern& kept, const SparseMatrix& A, double w, double& bound) {
+  const Tensor v = A.values().contiguous(), S = empty_result({SymInt(kept.nnz())}, v.options());
+  launch("amg", v, A.indptr(), [&]<class T, class I>(auto exec) {
+    if constexpr (sizeof(T) >= 4 && Host<decltype(exec)>)
+      bound = kernels::smoothing(Csr<T, I>{view_of<I>(A.pattern()), ptr<T>(v)}, view_of<I>(kept), static_cast<T>(w),
+                                 mutable_ptr<T>(S));
+  });
+  return SparseMatrix(kept, S);
 }
 
-// The largest eigenvalue of D⁻¹ A_F = I - S, by as many steps of the power method as tell it to a tenth, from a vector
-// without a pattern that is always the same.
-double largest_eigenvalue(const SparseMatrix& S) {
-  const Tensor k = at::arange(S.rows(), S.values().options().dtype(at::kDouble));
-  Tensor x = k.mul(0.6180339887498949).frac().sub(0.5).to(S.dtype());
+// An estimate of the largest eigenvalue of D⁻¹ A_F. A diagonally dominant matrix has row sums of at most 2, and on
+// grids that is the eigenvalue; others, such as coarse levels, have larger row sums than eigenvalues, and ten steps of
+// the power method, from a vector that is always the same, tell them to a tenth.
+double largest_eigenvalue(const Pattern& kept, const SparseMatrix& A) {
+  double bound = 0;
+  const SparseMatrix S = fused_smoothing(kept, A, 1, bound);  // D⁻¹ A_F = I - S
+  if (bound <= 2.001 || !std::isfinite(bound)) return bound > 0 ? bound : 1;
+  Tensor x = at::arange(A.rows(), at::kDouble).mul(0.6180339887498949).frac().sub(0.5).to(A.dtype());
   double lambda = 1;
   for (int step = 0; step < 10; ++step) {
     x = x.div(x.norm());
-    const Tensor y = x.sub(spmm(S, x));
-    lambda = y.norm().item<double>();
-    if (!(lambda > 0)) return 1;
-    x = y;
+    x = x.sub(spmm(S, x));
+    lambda = x.norm().item<double>();
   }
-  return lambda;
+  return lambda > 0 && std::isfinite(lambda) ? lambda : bound;
+}
+
+// Where the entries of A_F, and those that it leaves out, are in A; the rows of the latter.
+using Places = std::tuple<Tensor, Tensor, Tensor>;
+Places places_of(const Pattern& kept, const Pattern& A) {
+  const auto find = [&]() -> Places {
+    const KeptResults ordinary;
+    const Tensor columns = kept.indices().to(at::kLong);
+    const Tensor at = std::get<1>(ops::entries(A.indptr(), A.indices(), A.sym_shape(), kept.row_indices(), columns));
+    const Tensor weak = at::ones({A.nnz()}, at::kBool).index_fill(0, at, false).nonzero().squeeze(1);
+    return {at, weak, A.row_indices().index_select(0, weak)};
+  };
+  return kept.keep<Places>("amg places", find, A);
+}
+
+// The same in public ops.
+SparseMatrix smoothing(const Pattern& kept, const SparseMatrix& A, const Tensor& w) {
+  const Tensor& v = A.values();
+  const Tensor scale = ops::pick(v, diagonal_places(A.pattern())).reciprocal().mul(w.neg());
+  Tensor strong = v, diagonal = at::ones({A.rows()}, v.options());
+  if (kept.nnz() < A.nnz()) {
+    const auto [at, weak, weak_rows] = places_of(kept, A.pattern());
+    const Tensor lumped = at::zeros({A.rows()}, v.options()).index_add(0, weak_rows, ops::pick(v, weak));
+    strong = ops::pick(v, at);
+    diagonal = diagonal.add(scale.mul(lumped));
+  }
+  const Tensor S = SparseMatrix(kept, strong).scale_rows(scale).values();
+  return SparseMatrix(kept, S.add(ops::place(diagonal, diagonal_places(kept), S.size(0))));
+}
+
+// Whether a number of these wants a derivative, or is hidden by a transform.
+bool is_plain(const Tensor& t) {
+  return has_numbers(t) && !(at::GradMode::is_enabled() && t.requires_grad()) && !t._fw_grad(/*level=*/0).defined();
 }
 
 }  // namespace
@@ -59,8 +95,7 @@ Tensor diagonal_places(const Pattern& A) {
     const KeptResults kept;
     const Tensor places = host_integers(A.rows(), A.index_type());
     with_index_type<void>(A.index_type(), [&]<class, class I> {
-      const PatternView<I> view{A.rows(), A.cols(), A.nnz(), ptr<I>(A.indptr()), ptr<I>(A.indices())};
-      TORCH_INTERNAL_ASSERT(kernels::find_diagonal(view, mutable_ptr<I>(places)) < 0);
+      TORCH_INTERNAL_ASSERT(kernels::find_diagonal(view_of<I>(A), mutable_ptr<I>(places)) < 0);
     });
     return places;
   });
@@ -71,10 +106,10 @@ SparseMatrix with_whole_diagonal(const SparseMatrix& A) {
   // The identity on the rows that have no diagonal entry.
   const auto missing = P.keep<SparseMatrix>("missing diagonal", [&P] {
     const KeptResults kept;
-    const Tensor i = at::arange(P.rows(), at::kLong);
-    const Tensor which = std::get<0>(ops::entries(P.indptr(), P.indices(), P.sym_shape(), i, i));
-    const Tensor rows = at::ones({P.rows()}, at::kBool).index_fill(0, which, false).nonzero().squeeze(1);
-    return from_coo(rows, rows, at::ones({rows.size(0)}, at::kDouble), P.shape());
+    std::vector<int64_t> rows;
+    with_index_type<void>(P.index_type(), [&]<class, class I> { rows = kernels::without_diagonal(view_of<I>(P)); });
+    const Tensor i = integers(rows);
+    return from_coo(i, i, at::ones({i.size(0)}, at::kDouble), P.shape());
   });
   const SparseMatrix whole = missing.nnz() == 0 ? A : spadd(A, missing.to(A.dtype()));
   const Tensor d = ops::pick(whole.values(), diagonal_places(whole.pattern())), zero = d.detach().eq(0);
@@ -84,42 +119,39 @@ SparseMatrix with_whole_diagonal(const SparseMatrix& A) {
 }
 
 LevelPlan plan_level(const SparseMatrix& A, Nodes& nodes, double theta) {
-  const KeptResults kept;
+  const KeptResults ordinary;
   const at::NoGradGuard constant;
   const Pattern& P = A.pattern();
   const Tensor v = A.values().detach().contiguous();
-  const auto type = P.index_type();
   LevelPlan plan;
-  kernels::Tentative T;
-  kernels::SplitEntries split;
   launch("amg", v, P.indptr(), [&]<class V, class I>(auto exec) {
     if constexpr (sizeof(V) >= 4 && Host<decltype(exec)>) {
-      const Csr<V, I> view{{A.rows(), A.cols(), A.nnz(), ptr<I>(P.indptr()), ptr<I>(P.indices())}, ptr<V>(v)};
-      const auto graph = kernels::strong_graph(view, nodes.ptr, theta);
-      T = kernels::tentative(kernels::aggregate(graph), nodes.ptr, nodes.B, nodes.vectors);
-      if (graph.nodes() == A.rows()) split = kernels::split_entries(view, graph);
+      const kernels::NodeRows rows(std::move(nodes.ptr));
+      const auto graph = kernels::strong_graph(Csr<V, I>{view_of<I>(P), ptr<V>(v)}, rows, theta);
+      auto T = kernels::tentative(kernels::aggregate(graph), rows, nodes.B, nodes.vectors);
+      const Tensor values = at::tensor(T.values, at::kDouble).to(A.dtype());
+      plan.T = SparseMatrix(integers(T.indptr), integers(T.indices), values, {A.rows(), T.node_ptr.back()}, false);
+      nodes = {std::move(T.node_ptr), std::move(T.B), nodes.vectors};
+      const bool all = graph.nodes() < A.rows() || static_cast<int64_t>(graph.indices.size()) + A.rows() == A.nnz();
+      if (all) {
+        plan.kept = P;
+      } else {
+        const auto kept = kernels::without_weak(view_of<I>(P), graph);
+        plan.kept = Pattern(integers(kept.indptr), integers(kept.indices), P.shape(), /*check=*/false);
+      }
     }
   });
-  plan.T = SparseMatrix(integers(T.indptr, type), integers(T.indices, type),
-                        at::tensor(T.values, at::kDouble).to(A.dtype()), {A.rows(), T.node_ptr.back()}, false);
-  nodes = {std::move(T.node_ptr), std::move(T.B), nodes.vectors};
-  plan.diagonal = diagonal_places(P);
-  plan.kept = P;
-  if (!split.weak.empty()) {
-    plan.at = integers(split.kept, type), plan.weak = integers(split.weak, type);
-    plan.weak_rows = rows_at(P, plan.weak);
-    const Tensor counts = at::bincount(rows_at(P, plan.at), {}, A.rows()).cumsum(0);
-    plan.kept = Pattern(at::cat({at::zeros({1}, at::kLong), counts}).to(type), P.indices().index_select(0, plan.at),
-                        P.shape(), /*check=*/false);
-  }
-  plan.kept_diagonal = diagonal_places(plan.kept);
-  if (plan.T.cols() > 0) plan.lambda = largest_eigenvalue(smoothing(plan, A.with_values(v), at::ones({}, v.options())));
+  if (plan.T.cols() > 0) plan.lambda = largest_eigenvalue(plan.kept, A.with_values(v));
   return plan;
 }
 
 SparseMatrix prolongation(const LevelPlan& plan, const SparseMatrix& A, const Tensor& omega) {
   if (plan.T.cols() == 0) return plan.T;
-  return spgemm(smoothing(plan, A, omega.to(A.dtype()).div(plan.lambda)), plan.T);
+  const Tensor w = omega.to(A.dtype()).div(plan.lambda);
+  double unused = 0;
+  if (is_plain(A.values()) && is_plain(w))
+    return spgemm(fused_smoothing(plan.kept, A, w.item<double>(), unused), plan.T);
+  return spgemm(smoothing(plan.kept, A, w), plan.T);
 }
 
 }  // namespace gossamer
