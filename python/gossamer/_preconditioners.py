@@ -22,7 +22,7 @@ class MatrixPreconditioner(Preconditioner):
     def __init__(self, handle: Tensor, A: SparseMatrix, make: tuple[Any, ...]) -> None:
         super().__init__(handle)
         self._A = A
-        self._make = make  # a function and what it takes beside A: a copy and a pickle are made anew
+        self._make = make  # a function, and what it takes beside A
 
     def update(self: Self, A: SparseMatrix) -> Self:
         """Made again, in place, for a matrix with other values on the same pattern; M itself.
@@ -35,7 +35,12 @@ class MatrixPreconditioner(Preconditioner):
         self._A = A
         return self
 
+    def __copy__(self: Self) -> Self:
+        """Another object with the same numbers, which can be updated by itself."""
+        return type(self)(self._handle, self._A, self._make)
+
     def __reduce__(self) -> tuple[object, ...]:
+        """A deep copy and a pickle are made anew: the numbers belong to objects of one process."""
         make, *arguments = self._make
         return make, (self._A, *arguments)
 

@@ -38,9 +38,11 @@ struct Hierarchy {
     if (k == levels.size()) {
       if (!factor.defined()) return b;
       const Pattern& C = coarse.pattern();
+      keep_outside_transforms(C);
       return ops::factor_solve(factor, C.tensors(true), coarse.values(), b, C.sym_shape(), t);
     }
     const auto& [A, P, inverse] = levels[k];
+    keep_outside_transforms(A.pattern()), keep_outside_transforms(P.pattern());
     const Tensor x = solve_triangular(A, b, /*upper=*/t, /*unit_diagonal=*/false, /*transpose=*/t);
     const Tensor e = cycle(k + 1, spmm(P, b.sub(spmm(A, x, t)), /*transpose=*/true), t);
     const Tensor y = x.add(spmm(P, e));

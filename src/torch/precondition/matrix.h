@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all preconditioners of a matrix check.
+// What all preconditioners of a matrix check and keep.
 #pragma once
 #include <gossamer/preconditioners.h>
 
 #include "core/csr.h"
+#include "core/host.h"
 #include "solve/solve.h"
 
 namespace gossamer {
@@ -17,6 +18,8 @@ inline void check_preconditioned(const char* op, const SparseMatrix& A) {
                    A.dtype());
   TORCH_CHECK_NOT_IMPLEMENTED(!A.device().is_cuda(), op, ": preconditioners are made on the host; A is on ",
                               A.device());
+  TORCH_CHECK_NOT_IMPLEMENTED(!A.values().key_set().has(c10::DispatchKey::FuncTorchBatched), op,
+                              ": a preconditioner is one of one matrix; vmap over r, not over the values of A");
 }
 
 // For update: the pattern it was made for.
@@ -25,6 +28,17 @@ inline void check_same_pattern(const char* op, const Pattern& wanted, const Spar
   TORCH_CHECK_VALUE(wanted == A.pattern(), op, ".update: A has another pattern, ", A.pattern().repr(), ", than ",
                     wanted.repr(), "; make a new preconditioner");
 }
+
+// While it lives, what is made is an ordinary tensor, to be kept with a pattern: neither one of inference mode nor one
+// of a transform of torch.func that the caller is inside.
+struct KeptTensors {
+  KeptResults ordinary;
+  c10::impl::ExcludeDispatchKeyGuard no_transform{c10::DispatchKeySet(
+      {c10::DispatchKey::FuncTorchDynamicLayerFrontMode, c10::DispatchKey::FuncTorchDynamicLayerBackMode})};
+};
+
+// Inside a transform: finds now what solves and products keep with a pattern when they first need it.
+void keep_outside_transforms(const Pattern& P);
 
 // r or z as (n, k) if it is (n,), for scaling of rows.
 inline Tensor beside(const Tensor& d, const Tensor& r) {

@@ -2,8 +2,8 @@
 // Preconditioners as handles. Applying one is written in public ops, so it needs no derivative of its own.
 #include <gossamer/preconditioner.h>
 
-#include "core/csr.h"
 #include "core/op.h"
+#include "precondition/matrix.h"
 #include "solve/handles.h"
 
 namespace gossamer {
@@ -21,6 +21,14 @@ Tensor ops::precondition(const Tensor& handle, const Tensor& r, bool t) {
   TORCH_CHECK_VALUE(r.dim() >= 1 && r.dim() <= 2 && r.size(0) == M->size(), "precondition: r must be (", M->size(),
                     ",) or (", M->size(), ", k), not ", shape_text(r));
   return M->apply(r, t);
+}
+
+void keep_outside_transforms(const Pattern& P) {
+  if (!c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode)) return;
+  const KeptTensors kept_tensors;
+  const auto tensors = P.tensors(/*with_transpose=*/true);
+  for (int twice = 0; twice < 2; ++twice) P.with_runs(tensors);  // they are looked for at the second time
+  if (P.rows() == P.cols()) P.levels(/*upper=*/false), P.levels(/*upper=*/true);
 }
 
 static const Composites composites =

@@ -12,6 +12,7 @@ namespace {
 // levels.
 std::vector<Tensor> jacobian_of(const Pattern& P, int64_t kind) {
   return P.keep<std::vector<Tensor>>(kind == 0 ? "ichol jacobian" : "ilu jacobian", [&] {
+    const KeptTensors kept_tensors;
     const auto [indptr, indices, from, scale] = ops::incomplete_jacobian(P.tensors(), P.sym_shape(), kind);
     const Pattern J(indptr, indices, {P.nnz(), P.nnz()}, /*check=*/false);
     const auto [indptr_t, indices_t, perm_t] = J.transpose();
@@ -24,6 +25,7 @@ std::vector<Tensor> jacobian_of(const Pattern& P, int64_t kind) {
 
 SparseMatrix factor(const SparseMatrix& A, int64_t kind) {
   const Pattern& P = A.pattern();
+  keep_outside_transforms(P);
   const bool derivative =
       (at::GradMode::is_enabled() && A.requires_grad()) || A.values()._fw_grad(/*level=*/0).defined();
   const auto jacobian = derivative ? jacobian_of(P, kind) : std::vector<Tensor>();
