@@ -70,8 +70,10 @@ struct AmgOptions {
 // A V-cycle of smoothed aggregation with a Gauss–Seidel sweep each way and a direct solve on the last level.
 class Amg : public MatrixPreconditioner {
  public:
-  virtual std::vector<int64_t> sizes() const = 0;  // the rows of each level
-  virtual double operator_complexity() const = 0;  // entries of all levels over those of A
+  using MatrixPreconditioner::update;
+  virtual void update(const SparseMatrix& A, const Tensor& omega) = 0;  // with other weights, too
+  virtual std::vector<int64_t> sizes() const = 0;                       // the rows of each level
+  virtual double operator_complexity() const = 0;                       // entries of all levels over those of A
 };
 using AmgPtr = std::shared_ptr<Amg>;
 

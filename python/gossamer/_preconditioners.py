@@ -70,6 +70,20 @@ class IncompleteFactors(MatrixPreconditioner):
 class Amg(MatrixPreconditioner):
     """A V-cycle of smoothed aggregation: made by ``amg``."""
 
+    def update(self, A: SparseMatrix, omega: float | Tensor | None = None) -> Amg:
+        """Made again, in place, for other values on the same pattern and, if it is given, another omega; M itself.
+
+        The aggregates, and the estimates of eigenvalues, stay as they are: what is learned is a smooth function.
+        """
+        if omega is None:
+            return super().update(A)
+        given = _operands("amg.update", A)
+        omega = _weight(omega)
+        self._handle = torch.ops.gossamer.update_amg.default(self._handle, *given, omega)
+        self._A = A
+        self._make = (*self._make[:4], omega, *self._make[5:])
+        return self
+
     @property
     def sizes(self) -> list[int]:
         """The rows of each level."""
@@ -170,11 +184,14 @@ def amg(
     >>> bool((b - A @ x).norm() < 1e-4 * b.norm())
     True
     """
-    if omega is not None and not isinstance(omega, Tensor):
-        omega = torch.tensor(float(omega), dtype=torch.float64)
+    omega = None if omega is None else _weight(omega)
     given = _operands("amg", A)
     handle = torch.ops.gossamer.amg.default(*given, float(theta), near_null_space, block_size, omega, coarse_size)
     return Amg(handle, A, (amg, theta, near_null_space, block_size, omega, coarse_size))
+
+
+def _weight(omega: float | Tensor) -> Tensor:
+    return omega if isinstance(omega, Tensor) else torch.tensor(float(omega), dtype=torch.float64)
 
 
 def _operands(op: str, A: SparseMatrix) -> tuple[Tensor, Tensor]:
@@ -185,3 +202,7 @@ def _operands(op: str, A: SparseMatrix) -> tuple[Tensor, Tensor]:
     P.check_simple(op)
     handle = P.keep("handle", lambda: torch.ops.gossamer.pattern_handle.default(P.tensors(), P.shape))
     return handle, A.values
+
+
+for _public in (MatrixPreconditioner, IncompleteFactors, Amg, jacobi, block_jacobi, ichol, ilu, amg):
+    _public.__module__ = "gossamer.linalg"  # where users find them, and where pickles look for them

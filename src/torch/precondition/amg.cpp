@@ -94,6 +94,11 @@ struct Hierarchy {
   mutable bool symmetric_ = false;
 };
 
+void check_omega(const Tensor& omega) {
+  TORCH_CHECK_VALUE(omega.is_floating_point() && (omega.dim() == 0 || (omega.dim() == 1 && omega.size(0) > 0)),
+                    "amg: omega must be a number or one a level, not ", shape_text(omega));
+}
+
 class SmoothedAggregation final : public Amg {
  public:
   SmoothedAggregation(const SparseMatrix& A, const AmgOptions& options) : pattern_(A.pattern()), options_(options) {
@@ -104,6 +109,11 @@ class SmoothedAggregation final : public Amg {
   void update(const SparseMatrix& A) override {
     check_same_pattern("amg", pattern_, A);
     build(SparseMatrix(pattern_, A.values()), /*first=*/false);
+  }
+  void update(const SparseMatrix& A, const Tensor& omega) override {
+    check_omega(omega);
+    options_.omega = omega;
+    update(A);
   }
   MatrixPreconditionerPtr copy() const override { return std::make_shared<SmoothedAggregation>(*this); }
 
@@ -169,8 +179,7 @@ Nodes SmoothedAggregation::first_nodes(const SparseMatrix& A) const {
 
 void SmoothedAggregation::build(const SparseMatrix& given, bool first) {
   const bool recording = is_recording();
-  const KeptResults kept;  // what is made in inference mode may be used outside it
-  const at::AutoGradMode mode(recording);
+  const OrdinaryNumbers numbers;
   SparseMatrix A = with_whole_diagonal(recording ? given : given.detach());
   auto H = std::make_shared<Hierarchy>();
   H->differentiable =
@@ -202,9 +211,7 @@ void check_options(const SparseMatrix& A, const AmgOptions& options) {
   if (const Tensor& B = options.near_null_space; B.defined())
     TORCH_CHECK_VALUE((B.dim() == 1 || (B.dim() == 2 && B.size(1) > 0)) && B.size(0) == A.rows(),
                       "amg: near_null_space must be (", A.rows(), ", m), not ", shape_text(B));
-  if (const Tensor& omega = options.omega; omega.defined())
-    TORCH_CHECK_VALUE(omega.is_floating_point() && (omega.dim() == 0 || (omega.dim() == 1 && omega.size(0) > 0)),
-                      "amg: omega must be a number or one a level, not ", shape_text(omega));
+  if (options.omega.defined()) check_omega(options.omega);
 }
 
 }  // namespace

@@ -56,6 +56,12 @@ Tensor update(const Tensor& handle, const Tensor& pattern, const Tensor& values)
   return ops::preconditioner_handle(M);
 }
 
+Tensor update_amg(const Tensor& handle, const Tensor& pattern, const Tensor& values, const Tensor& omega) {
+  const auto M = std::dynamic_pointer_cast<linalg::Amg>(as<linalg::Amg>(handle)->copy());
+  M->update(matrix(pattern, values), omega);
+  return ops::preconditioner_handle(M);
+}
+
 // indptr, indices and values of L, or of U.
 std::vector<Tensor> triangle(const Tensor& handle, bool upper) {
   const auto M = as<linalg::IncompleteFactors>(handle);
@@ -83,6 +89,7 @@ const Composites composites =
             "int coarse_size) -> Tensor",
             amg)
         .def("update_preconditioner(Tensor handle, Tensor pattern, Tensor values) -> Tensor", update)
+        .def("update_amg(Tensor handle, Tensor pattern, Tensor values, Tensor omega) -> Tensor", update_amg)
         .def("incomplete_triangle(Tensor handle, bool upper) -> Tensor[]", triangle)
         .def("amg_sizes(Tensor handle) -> int[]", amg_sizes)
         .def("amg_complexity(Tensor handle) -> float", amg_complexity);

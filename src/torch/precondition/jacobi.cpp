@@ -17,6 +17,7 @@ class Jacobi final : public MatrixPreconditioner {
   int64_t size() const override { return pattern_.rows(); }
   void update(const SparseMatrix& A) override {
     check_same_pattern("jacobi", pattern_, A);
+    const OrdinaryNumbers numbers;
     const Tensor d = A.diagonal();
     const Tensor zero = d.detach().eq(0).nonzero();
     if (zero.size(0) > 0)
@@ -36,6 +37,7 @@ class BlockJacobi final : public MatrixPreconditioner {
  public:
   BlockJacobi(const SparseMatrix& A, const std::vector<int64_t>& sizes)
       : pattern_(A.pattern()), count_(static_cast<int64_t>(sizes.size())) {
+    const OrdinaryNumbers numbers;
     largest_ = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
     const Tensor size = at::tensor(sizes, at::kLong), block = at::arange(count_).repeat_interleave(size);
     const Tensor first = size.cumsum(0).sub(size);
@@ -55,6 +57,7 @@ class BlockJacobi final : public MatrixPreconditioner {
   int64_t size() const override { return pattern_.rows(); }
   void update(const SparseMatrix& A) override {
     check_same_pattern("block_jacobi", pattern_, A);
+    const OrdinaryNumbers numbers;
     const Tensor v = A.values();
     if (v.numel() == 0 && size() == 0) return;
     const Tensor flat = at::zeros({count_ * largest_ * largest_}, v.options());

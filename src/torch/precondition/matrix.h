@@ -37,6 +37,14 @@ struct KeptTensors {
       {c10::DispatchKey::FuncTorchDynamicLayerFrontMode, c10::DispatchKey::FuncTorchDynamicLayerBackMode})};
 };
 
+// While it lives, numbers are ordinary tensors, which may be used outside the inference mode they are made in;
+// gradients are recorded, or not, as before.
+struct OrdinaryNumbers {
+  bool recording = at::GradMode::is_enabled();
+  KeptResults ordinary;
+  at::AutoGradMode mode{recording};
+};
+
 // Inside a transform: finds now what solves and products keep with a pattern when they first need it.
 void keep_outside_transforms(const Pattern& P);
 

@@ -44,6 +44,7 @@ class IncompleteCholesky final : public IncompleteFactors {
 
   int64_t size() const override { return pattern_.rows(); }
   void update(const SparseMatrix& A) override {
+    const OrdinaryNumbers numbers;
     const SparseMatrix T = on_pattern("ichol", pattern_, A).tril();
     L_ = factor(shift_ == 0 ? T : T.with_diagonal(T.diagonal() * (1 + shift_)), 0);
   }
@@ -65,7 +66,10 @@ class IncompleteLU final : public IncompleteFactors {
   explicit IncompleteLU(const SparseMatrix& A) : pattern_(A.pattern()) { update(A); }
 
   int64_t size() const override { return pattern_.rows(); }
-  void update(const SparseMatrix& A) override { F_ = factor(on_pattern("ilu", pattern_, A), 1); }
+  void update(const SparseMatrix& A) override {
+    const OrdinaryNumbers numbers;
+    F_ = factor(on_pattern("ilu", pattern_, A), 1);
+  }
   MatrixPreconditionerPtr copy() const override { return std::make_shared<IncompleteLU>(*this); }
   SparseMatrix L() const override { return F_.tril().with_diagonal(at::ones({}, F_.values().options())); }
   SparseMatrix U() const override { return F_.triu(); }
