@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -12,8 +12,6 @@ from torch import Tensor
 from gossamer._pattern import Pattern
 from gossamer._preconditioner import Preconditioner
 from gossamer._sparse_matrix import SparseMatrix
-
-Self = TypeVar("Self", bound="MatrixPreconditioner")
 
 
 class MatrixPreconditioner(Preconditioner):
@@ -24,7 +22,7 @@ class MatrixPreconditioner(Preconditioner):
         self._A = A
         self._make = make  # a function, and what it takes beside A
 
-    def update(self: Self, A: SparseMatrix) -> Self:
+    def update(self, A: SparseMatrix) -> Self:
         """Made again, in place, for a matrix with other values on the same pattern; M itself.
 
         What follows from the pattern is kept: positions, aggregates, patterns of products. Another pattern raises
@@ -35,7 +33,7 @@ class MatrixPreconditioner(Preconditioner):
         self._A = A
         return self
 
-    def __copy__(self: Self) -> Self:
+    def __copy__(self) -> Self:
         """Another object with the same numbers, which can be updated by itself."""
         return type(self)(self._handle, self._A, self._make)
 
@@ -70,7 +68,7 @@ class IncompleteFactors(MatrixPreconditioner):
 class Amg(MatrixPreconditioner):
     """A V-cycle of smoothed aggregation: made by ``amg``."""
 
-    def update(self, A: SparseMatrix, omega: float | Tensor | None = None) -> Amg:
+    def update(self, A: SparseMatrix, omega: float | Tensor | None = None) -> Self:
         """Made again, in place, for other values on the same pattern and, if it is given, another omega; M itself.
 
         The aggregates, and the estimates of eigenvalues, stay as they are: what is learned is a smooth function.
