@@ -215,6 +215,14 @@ def _probe_rows(
     return rows, torch.empty_like(rows), open.new_empty(open.shape, dtype=torch.int8)
 
 
+def _incomplete_jacobian(
+    pattern: Sequence[Tensor], shape: Sequence[int], kind: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    entries, nnz = _some(pattern[1]), pattern[1].shape[0]
+    sources = torch.empty_like(entries, dtype=torch.int64)
+    return entries.new_empty((nnz + 1,)), entries, sources, entries.new_empty((nnz,), dtype=torch.float64)
+
+
 FAKES = (
     _band,
     _submatrix,
@@ -244,6 +252,7 @@ FAKES = (
     _same_for_every_basis,
     _same_for_equal_values,
     _probe_rows,
+    _incomplete_jacobian,
 )
 for fake in FAKES:  # each is named after its op
     torch.library.register_fake("gossamer::" + fake.__name__.removeprefix("_"), fake)

@@ -159,6 +159,7 @@ def awkward() -> dict[str, gs.SparseMatrix]:
         "zero on the diagonal": zero.with_values(values),
         "hub": gs.from_dense(hub),
         "wide indices": gs.SparseMatrix(grid.indptr.long(), grid.indices.long(), grid.values, grid.shape),
+        "values in steps": grid.with_values(torch.stack([grid.values, grid.values * torch.nan], 1)[:, 0]),
         "transposed": nonsymmetric().T,
     }
 

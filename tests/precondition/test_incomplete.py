@@ -121,3 +121,15 @@ def test_symmetric_gradient_of_ichol() -> None:
     direction = torch.diag(torch.randn(5, dtype=f64), 1)
     direction = direction + direction.T + torch.eye(6, dtype=f64)
     torch.testing.assert_close((G * direction).sum(), (X.grad * direction).sum())
+
+
+def test_ops_are_as_torch_wants_them() -> None:
+    for kind, A in [(0, grid().tril()), (1, disturbed(grid()))]:
+        values, known = A.values.clone().requires_grad_(), list[Tensor]()
+        args = A.pattern.tensors(), values, A.shape, known, kind
+        torch.library.opcheck(torch.ops.gossamer.incomplete_factor.default, args)
+        torch.library.opcheck(torch.ops.gossamer.incomplete_jacobian.default, (A.pattern.tensors(), A.shape, kind))
+    with pytest.raises(ValueError, match="above the diagonal"):
+        torch.ops.gossamer.incomplete_factor(grid().pattern.tensors(), grid().values, (20, 20), [], 0)
+    with pytest.raises(ValueError, match="kind must be 0 or 1"):
+        torch.ops.gossamer.incomplete_jacobian(grid().pattern.tensors(), (20, 20), 2)

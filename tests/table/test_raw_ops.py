@@ -24,6 +24,7 @@ import gossamer as gs
 from cases import CASES, Make
 
 SYMBOLIC = {"transpose", "merge", "first_sum", "spgemm_pattern", "band", "levels", "kron_pattern", "analyze", "runs"}
+SYMBOLIC |= {"pattern_handle", "incomplete_jacobian"}
 FILES = {"read_mtx", "write_mtx", "write_npz", "read_integers"}
 REFUSALS = (ValueError, TypeError, IndexError, RuntimeError, NotImplementedError, AssertionError)
 
@@ -87,6 +88,12 @@ def run_the_rest() -> None:
     gs.linalg.factorize(A).slogdet()
     gs.linalg.solve(A.to(torch.complex64), torch.ones(6, dtype=torch.complex64))
     assert gs.linalg.factorize(A).engine
+    P = A.clone().requires_grad_()
+    for M in (gs.linalg.jacobi(P), gs.linalg.block_jacobi(P, 2), gs.linalg.ilu(P), gs.linalg.ichol(P)):
+        M.update(P)(torch.ones(6)).sum().backward()
+    assert gs.linalg.ilu(A).L.nnz
+    multigrid = gs.linalg.amg(A, coarse_size=2).update(A, omega=1.0)
+    assert multigrid(torch.ones(6)).numel() * len(multigrid.sizes) * multigrid.operator_complexity
     x, pattern = torch.ones(3, 2, 4), gs.graph_pattern(edges, (3, 3))[0]
     gs.gat_with_weights(pattern, x, x[..., 0], x[..., 0], dropout=0.5, seed=1)
     gs.gatv2_with_weights(pattern, x, x, x[0], dropout=0.5, seed=1)

@@ -121,7 +121,7 @@ class SmoothedAggregation final : public Amg {
     const Hierarchy& H = *hierarchy_;
     if (r.sym_numel() == 0) return r.clone();
     const bool recorded = is_recording() && (H.differentiable || r.requires_grad());
-    const bool fused = !recorded && has_numbers(r) && has_numbers(finest().values()) && !has_derivative_forward(r);
+    const bool fused = !recorded && is_readable(r) && is_readable(finest().values()) && !has_derivative_forward(r);
     if (!fused || r.scalar_type() != finest().dtype()) return H.cycle(0, r, transpose);
     const at::NoGradGuard constant;
     if (transpose && !H.symmetric()) return H.cycle(0, r, transpose);
@@ -180,7 +180,8 @@ Nodes SmoothedAggregation::first_nodes(const SparseMatrix& A) const {
 void SmoothedAggregation::build(const SparseMatrix& given, bool first) {
   const bool recording = is_recording();
   const OrdinaryNumbers numbers;
-  SparseMatrix A = with_whole_diagonal(recording ? given : given.detach());
+  const SparseMatrix whole = with_whole_diagonal(recording ? given : given.detach());
+  SparseMatrix A = whole.with_values(whole.values().contiguous());  // as the fused passes read them
   auto H = std::make_shared<Hierarchy>();
   H->differentiable =
       recording && (given.requires_grad() || (options_.omega.defined() && options_.omega.requires_grad()));
@@ -219,7 +220,7 @@ void check_options(const SparseMatrix& A, const AmgOptions& options) {
 AmgPtr amg(const SparseMatrix& A, const AmgOptions& options) {
   check_preconditioned("amg", A);
   check_options(A, options);
-  TORCH_CHECK_VALUE(A.values().numel() == 0 || has_numbers(A.values()),
+  TORCH_CHECK_VALUE(is_readable(A.values()),
                     "amg: the aggregates are found from numbers; make it outside the transform, and update it inside");
   return std::make_shared<SmoothedAggregation>(A, options);
 }

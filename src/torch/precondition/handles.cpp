@@ -12,7 +12,10 @@ namespace {
 
 Tensor pattern_handle(TensorList pattern, at::IntArrayRef shape) {
   const c10::InferenceMode ordinary(false);
-  return handle_of<Pattern>({std::make_shared<const Pattern>(Pattern::adopt(pattern, {shape[0], shape[1]}))}, {});
+  TORCH_CHECK_VALUE(shape.size() == 2, "pattern_handle: shape must be (rows, cols), not ", shape.size(), " numbers");
+  const std::vector<Tensor> compact = contiguous(pattern.vec());
+  host_pattern("pattern_handle", compact, c10::fromIntArrayRefSlow(shape));  // for its checks
+  return handle_of<Pattern>({std::make_shared<const Pattern>(Pattern::adopt(compact, {shape[0], shape[1]}))}, {});
 }
 
 SparseMatrix matrix(const Tensor& pattern, const Tensor& values) {
@@ -32,6 +35,7 @@ Tensor jacobi(const Tensor& pattern, const Tensor& values) {
 
 Tensor block_jacobi(const Tensor& pattern, const Tensor& values, at::IntArrayRef sizes, bool equal) {
   const SparseMatrix A = matrix(pattern, values);
+  TORCH_CHECK_VALUE(!equal || sizes.size() == 1, "block_jacobi: one size for equal blocks, not ", sizes.size());
   return ops::preconditioner_handle(equal ? linalg::block_jacobi(A, sizes[0]) : linalg::block_jacobi(A, sizes));
 }
 

@@ -24,6 +24,10 @@ const char* name_of(int64_t kind) {
   return kind == 0 ? "ichol" : "ilu";
 }
 
+void check_kind(int64_t kind) {
+  TORCH_CHECK_VALUE(kind == 0 || kind == 1, "incomplete_factor: kind must be 0 or 1, not ", kind);
+}
+
 // The place of each diagonal entry; of a lower triangle it is the last of its row.
 template <class I>
 Tensor diagonal_of(const char* op, const PatternTensors& A, int64_t kind) {
@@ -39,7 +43,7 @@ Tensor diagonal_of(const char* op, const PatternTensors& A, int64_t kind) {
 
 Tensor forward(TensorList pattern, const Tensor& values, SymIntArrayRef shape, TensorList /*jacobian*/, int64_t kind) {
   const char* op = name_of(kind);
-  TORCH_CHECK_VALUE(kind == 0 || kind == 1, "incomplete_factor: kind must be 0 or 1, not ", kind);
+  check_kind(kind);
   check_square(op, shape);
   const PatternTensors A = host_pattern(op, pattern, shape);
   check_dense(op, "values", values, A, A.nnz(), "entries");
@@ -66,6 +70,7 @@ Tensor forward(TensorList pattern, const Tensor& values, SymIntArrayRef shape, T
 std::tuple<Tensor, Tensor, Tensor, Tensor> jacobian(TensorList pattern, SymIntArrayRef shape, int64_t kind) {
   const KeptResults kept;
   const char* op = name_of(kind);
+  check_kind(kind);
   check_square(op, shape);
   const PatternTensors A = host_pattern(op, pattern, shape);
   const int64_t nnz = A.indices.size(0);

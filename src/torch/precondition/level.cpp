@@ -85,7 +85,7 @@ SparseMatrix smoothing(const Pattern& kept, const SparseMatrix& A, const Tensor&
 
 // Whether a number of these wants a derivative, or is hidden by a transform.
 bool is_plain(const Tensor& t) {
-  return has_numbers(t) && !(at::GradMode::is_enabled() && t.requires_grad()) && !t._fw_grad(/*level=*/0).defined();
+  return is_readable(t) && !(at::GradMode::is_enabled() && t.requires_grad()) && !t._fw_grad(/*level=*/0).defined();
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ SparseMatrix with_whole_diagonal(const SparseMatrix& A) {
   });
   const SparseMatrix whole = missing.nnz() == 0 ? A : spadd(A, missing.to(A.dtype()));
   const Tensor d = ops::pick(whole.values(), diagonal_places(whole.pattern())), zero = d.detach().eq(0);
-  if (has_numbers(zero) && !zero.any().item<bool>()) return whole;  // a transform has no numbers to look at
+  if (is_readable(zero) && !zero.any().item<bool>()) return whole;  // a transform has no numbers to look at
   const Tensor ones = ops::place(zero.to(A.dtype()), diagonal_places(whole.pattern()), whole.nnz());
   return whole.with_values(whole.values().add(ones));
 }

@@ -22,6 +22,14 @@ inline void check_preconditioned(const char* op, const SparseMatrix& A) {
                               ": a preconditioner is one of one matrix; vmap over r, not over the values of A");
 }
 
+// Whether the numbers of a tensor can be read where they lie. Unlike has_numbers, also while a mode watches calls.
+inline bool is_readable(const Tensor& t) {
+  return t.is_cpu() && t.has_storage() &&
+         !t.key_set().has_any(
+             c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::Functionalize,
+                                  c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::FuncTorchBatched}));
+}
+
 // For update: the pattern it was made for.
 inline void check_same_pattern(const char* op, const Pattern& wanted, const SparseMatrix& A) {
   check_preconditioned(op, A);
