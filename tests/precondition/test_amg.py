@@ -213,6 +213,7 @@ def test_derivatives_in_values_and_omega(block: int) -> None:
         return copy.copy(M).update(A.with_values(v))(r)
 
     v = A.values.clone().requires_grad_()
+    torch.testing.assert_close(of_values(v).detach(), M(r))  # made in public ops, and in fused passes
     assert torch.autograd.gradcheck(of_values, v)
     assert torch.autograd.gradgradcheck(lambda v: of_values(v).square().sum().reshape(1), v)
     assert torch.autograd.gradcheck(lambda w: copy.copy(M).update(A, omega=w)(r), omega)
