@@ -7,6 +7,7 @@
 //   auto dA = A.grad();                    // on A's pattern
 #pragma once
 #include <gossamer/attention.h>
+#include <gossamer/cholesky.h>
 #include <gossamer/compare.h>
 #include <gossamer/config.h>
 #include <gossamer/convergence.h>

@@ -223,6 +223,26 @@ def _incomplete_jacobian(
     return entries.new_empty((nnz + 1,)), entries, sources, entries.new_empty((nnz,), dtype=torch.float64)
 
 
+def _cholesky_pattern(
+    analysis: Tensor, pattern: Sequence[Tensor], shape: Sequence[int]
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    perm = pattern[0].new_empty((shape[0],), dtype=torch.int64)
+    at = pattern[1].new_empty(pattern[1].shape, dtype=torch.int64)
+    return torch.empty((), dtype=torch.int64), torch.empty_like(pattern[0]), _some(pattern[1]), perm, at
+
+
+def _cholesky(plan: Tensor, factor: Sequence[Tensor], values: Tensor, at: Tensor) -> Tensor:
+    return values.new_empty(factor[1].shape)
+
+
+def _cholesky_tangent(plan: Tensor, factor: Sequence[Tensor], l: Tensor, N: Tensor) -> Tensor:
+    return l.new_empty(l.shape)
+
+
+def _cholesky_adjoint(plan: Tensor, factor: Sequence[Tensor], l: Tensor, G: Tensor) -> Tensor:
+    return l.new_empty(l.shape)
+
+
 FAKES = (
     _band,
     _submatrix,
@@ -253,6 +273,10 @@ FAKES = (
     _same_for_equal_values,
     _probe_rows,
     _incomplete_jacobian,
+    _cholesky_pattern,
+    _cholesky,
+    _cholesky_tangent,
+    _cholesky_adjoint,
 )
 for fake in FAKES:  # each is named after its op
     torch.library.register_fake("gossamer::" + fake.__name__.removeprefix("_"), fake)

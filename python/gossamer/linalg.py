@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from gossamer import _interrupt
+from gossamer._cholesky import Cholesky as Cholesky
+from gossamer._cholesky import cholesky as cholesky
 from gossamer._convergence import ConvergenceError as ConvergenceError
 from gossamer._pattern import Pattern
-from gossamer._root import RootInfo as RootInfo
-from gossamer._root import root as root
 from gossamer._preconditioner import Preconditioner as Preconditioner
 from gossamer._preconditioners import Amg as Amg
 from gossamer._preconditioners import IncompleteFactors as IncompleteFactors
@@ -22,6 +22,8 @@ from gossamer._preconditioners import block_jacobi as block_jacobi
 from gossamer._preconditioners import ichol as ichol
 from gossamer._preconditioners import ilu as ilu
 from gossamer._preconditioners import jacobi as jacobi
+from gossamer._root import RootInfo as RootInfo
+from gossamer._root import root as root
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer._spectral import eigsh as eigsh
 from gossamer._spectral import svds as svds

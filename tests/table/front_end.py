@@ -121,6 +121,9 @@ class Package:
 
     factorize = Factor
 
+    def cholesky(self, A: Matrix) -> gs.linalg.Cholesky:
+        return gs.linalg.Cholesky(call("cholesky", A), call("cholesky_perm", A))
+
     def Pattern(self, indptr: Any, indices: Any, shape: Any) -> list[Tensor]:
         return call("check_pattern", indptr, indices, *shape).wire
 

@@ -77,15 +77,21 @@ void cholesky_tangent_front(const E& exec, const AssemblyTree& tree, int64_t s, 
   subtract_product(exec, U, F.R, Block<const T>(G.R), /*lower=*/true);
 }
 
-// values: M, symmetric, in the order of the pattern of the tree. X: tree.size() numbers, L' on and below the diagonals.
+// X: as L, comes as M, of which one entry of two mirror images is stored, and becomes L', 0 above the diagonals.
 template <Host E, class T>
-void cholesky_tangent(const E& exec, const AssemblyTree& tree, const T* L, const T* values, T* X) {
-  scatter(tree, values, X);
+void cholesky_tangent(const E& exec, const AssemblyTree& tree, const T* L, T* X) {
   Ascent<T> below(tree);
   for_each_front_up(exec, tree, [&](const auto& on, int64_t s) -> int64_t {
     cholesky_tangent_front(on, tree, s, L, X, below);
     return -1;
   });
+}
+
+// values: M, symmetric, in the order of the pattern of the tree. X: tree.size() numbers, L' on and below the diagonals.
+template <Host E, class T>
+void cholesky_tangent(const E& exec, const AssemblyTree& tree, const T* L, const T* values, T* X) {
+  scatter(tree, values, X);
+  cholesky_tangent(exec, tree, L, X);
 }
 
 // X comes as L' and becomes S'. S: of the same Y by cholesky_gradient.
@@ -142,6 +148,7 @@ void cholesky_second(const E& exec, const AssemblyTree& tree, const T* L, const 
 
 // Under Pool, compiled once: src/cpu/multifrontal.cpp.
 #define GOSSAMER_CHOLESKY_TANGENT(T, ...)                                                                             \
+  __VA_ARGS__ template void cholesky_tangent(const Pool&, const AssemblyTree&, const T*, T*);                         \
   __VA_ARGS__ template void cholesky_tangent(const Pool&, const AssemblyTree&, const T*, const T*, T*);               \
   __VA_ARGS__ template void cholesky_second(const Pool&, const AssemblyTree&, const T*, const T*, const T*, const T*, \
                                             T*);

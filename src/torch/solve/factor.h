@@ -45,6 +45,9 @@ class PatternAnalysis {
   // The factors of A by the engine of this name ("auto": by the best one), or by the next one that can. `made_by`
   // becomes the name of the one that did.
   Factored factorize(FactorKind kind, const std::string& engine, const SquareColumns& A, std::string& made_by) const;
+  std::shared_ptr<const AssemblyTree> cholesky_tree() const {
+    return analysis(multifrontal, FactorKind::cholesky).tree();
+  }
   PivotOrder cholesky_order() const { return analysis(multifrontal, FactorKind::cholesky).order(); }
 
  private:

@@ -147,6 +147,8 @@ const Ops solves = Ops()
                        .def("factor_solve.kind",
                             [](const S& A, Tensor b, bool t, Text kind) { return factorize(A, kind).solve(b, t); })
                        .def("selected_inverse", [](const S& A) { return gs::linalg::selected_inverse(A); })
+                       .def("cholesky", [](const S& A) { return gs::linalg::cholesky(A).L; })
+                       .def("cholesky_perm", [](const S& A) { return gs::linalg::cholesky(A).perm; })
                        .def("factor_logdet", [](const S& A) { return factorize(A).logdet(); })
                        .def("factor_logdet.kind", [](const S& A, Text kind) { return factorize(A, kind).logdet(); });
 

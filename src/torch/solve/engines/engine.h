@@ -10,6 +10,8 @@
 
 namespace gossamer {
 
+struct AssemblyTree;  // kernels/assembly_tree.h
+
 // A square matrix by columns: rows of column j are rows[ptr[j]] … rows[ptr[j + 1] - 1], ascending.
 struct SquareColumns {
   int n = 0;
@@ -67,6 +69,7 @@ class Analysis {
   virtual Factored factorize(const SquareColumns& A) const = 0;
   virtual double multiplications() const { return 0; }  // of a factorisation, where that is known
   virtual PivotOrder order() const { return {}; }       // of our own Cholesky factorisation
+  virtual std::shared_ptr<const AssemblyTree> tree() const { return nullptr; }  // and its fronts
 };
 
 enum class FactorKind { automatic, lu, cholesky };

@@ -108,6 +108,7 @@ class MultifrontalAnalysis final : public Analysis {
   }
   double multiplications() const override { return multiplications_of(*tree_); }
   PivotOrder order() const override { return order_of(*tree_); }
+  std::shared_ptr<const AssemblyTree> tree() const override { return tree_; }
 
  private:
   std::shared_ptr<const AssemblyTree> tree_;
