@@ -82,8 +82,7 @@ const Analysis& PatternAnalysis::analysis(const Engine& engine, FactorKind kind)
   return *found;
 }
 
-double PatternAnalysis::multiplications(FactorKind kind) const {
-  if (kind == FactorKind::cholesky) return analysis(multifrontal, kind).multiplications();
+double PatternAnalysis::lu_multiplications() const {
   const std::lock_guard lock(mutex_);
   if (lu_multiplications_ < 0) {
     const std::vector<double> ones(rows_.size(), 1.0);
@@ -96,7 +95,7 @@ Factored PatternAnalysis::factorize(FactorKind kind, const std::string& engine, 
                                     std::string& made_by) const {
   Factored result;
   for (const Engine* candidate :
-       engines_for(kind, engine, [&] { return multiplications(kind) / static_cast<double>(n_); })) {
+       engines_for(kind, engine, [&] { return lu_multiplications() / static_cast<double>(n_); })) {
     made_by = candidate->name;
     result = analysis(*candidate, kind).factorize(A);
     if (result.factor || result.column >= 0) break;

@@ -52,7 +52,7 @@ class PatternAnalysis {
 
  private:
   const Analysis& analysis(const Engine& engine, FactorKind kind) const;
-  double multiplications(FactorKind kind) const;
+  double lu_multiplications() const;
 
   int64_t n_;
   std::vector<int> ptr_, rows_;

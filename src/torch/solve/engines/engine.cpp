@@ -50,13 +50,13 @@ int64_t EngineFactor::lost_pivot(int64_t n) const {
   return -1;
 }
 
-// What PARDISO gains depends on the multiplications a row: 5 000 on a 2-D grid of 300², 40 000 on a 3-D grid of 20³.
-// Its LU is by dense blocks and Eigen's is not, which shows soon. Its Cholesky is no faster than ours; but its ordering
-// is better where much fills in, on a 3-D grid from about 35³ on. CHOLMOD and UMFPACK must be asked for by name: with
-// Debian's plain BLAS they were slower on all grids. Measured in docs/linalg.md.
+// What PARDISO's LU gains depends on the multiplications a row: 5 000 on a 2-D grid of 300², 40 000 on a 3-D grid of
+// 20³. It is by dense blocks and Eigen's is not, which shows soon. Our Cholesky is faster than PARDISO's, whose
+// ordering it takes where that is better (ordering.h). CHOLMOD and UMFPACK must be asked for by name: with Debian's
+// plain BLAS they were slower on all grids. Measured in docs/linalg.md.
 std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wanted,
                                        const std::function<double()>& multiplications_a_row) {
-  const double least_work = kind == FactorKind::lu ? 1e4 : 3e5;
+  constexpr double least_work = 1e4;
   std::string name = name_of(wanted);
   if (wanted == "auto" && is_for_devices(name)) name = "auto";  // what the variable says of devices is not for the host
   std::vector<const Engine*> engines;
@@ -64,7 +64,8 @@ std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wante
     const Engine& engine = engine_named(name);
     if (engine.has(kind)) engines.push_back(&engine);
   } else {
-    if (pardiso.has(kind) && multiplications_a_row() >= least_work) engines.push_back(&pardiso);
+    if (kind == FactorKind::lu && pardiso.has(kind) && multiplications_a_row() >= least_work)
+      engines.push_back(&pardiso);
   }
   const Engine* always_there = kind == FactorKind::lu ? &eigen : &multifrontal;
   if (engines.empty() || engines.back() != always_there) engines.push_back(always_there);

@@ -67,8 +67,7 @@ class Analysis {
  public:
   virtual ~Analysis() = default;
   virtual Factored factorize(const SquareColumns& A) const = 0;
-  virtual double multiplications() const { return 0; }  // of a factorisation, where that is known
-  virtual PivotOrder order() const { return {}; }       // of our own Cholesky factorisation
+  virtual PivotOrder order() const { return {}; }                               // of our own Cholesky factorisation
   virtual std::shared_ptr<const AssemblyTree> tree() const { return nullptr; }  // and its fronts
 };
 
@@ -91,7 +90,7 @@ extern const Engine multifrontal, eigen, cholmod, umfpack, pardiso;  // the firs
 double multiplications(const SquareColumns& A);
 
 // The engines to ask, one after the other; the last is ours for Cholesky, and Eigen for LU. `wanted` is a name or
-// "auto": what GOSSAMER_ENGINE says, or else the best for a factorisation of so many multiplications a row.
+// "auto": what GOSSAMER_ENGINE says, or else the best for an LU of so many multiplications a row.
 std::vector<const Engine*> engines_for(FactorKind kind, const std::string& wanted,
                                        const std::function<double()>& multiplications_a_row);
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <mutex>
 
-#include "solve/engines/engine.h"
+#include "solve/engines/ordering.h"
 #include "solve/engines/shared_library.h"
 
 namespace gossamer {
@@ -232,6 +232,10 @@ std::unique_ptr<Analysis> analyzed(const SquareColumns& A) {
 }
 
 }  // namespace
+
+std::vector<int> pardiso_order(const SquareColumns& A) {
+  return library().version.empty() ? std::vector<int>() : PardisoMatrix(A, Type::positive_definite).order();
+}
 
 const Engine pardiso = {"pardiso", [] { return library().version; }, analyzed<Type::general>,
                         analyzed<Type::positive_definite>};
