@@ -18,6 +18,7 @@
 #include <gossamer/golden.h>
 #include <gossamer/io.h>
 #include <gossamer/jacobian.h>
+#include <gossamer/least_squares.h>
 #include <gossamer/linalg.h>
 #include <gossamer/pattern.h>
 #include <gossamer/preconditioners.h>

@@ -243,6 +243,23 @@ def _cholesky_adjoint(plan: Tensor, factor: Sequence[Tensor], l: Tensor, G: Tens
     return l.new_empty(l.shape)
 
 
+def _gram_factor(analysis: Tensor, gram: Tensor, wide: bool) -> Tensor:
+    return torch.empty(gram.shape[1:], dtype=torch.int64)
+
+
+def _augmented_solve(
+    factor: Tensor,
+    pattern: Sequence[Tensor],
+    values: Tensor,
+    b: Tensor,
+    c: Tensor,
+    shape: Sequence[int],
+    damp: float,
+    t: bool,
+) -> tuple[Tensor, Tensor]:
+    return b.new_empty(b.shape), c.new_empty(c.shape)
+
+
 FAKES = (
     _band,
     _submatrix,
@@ -277,6 +294,8 @@ FAKES = (
     _cholesky,
     _cholesky_tangent,
     _cholesky_adjoint,
+    _gram_factor,
+    _augmented_solve,
 )
 for fake in FAKES:  # each is named after its op
     torch.library.register_fake("gossamer::" + fake.__name__.removeprefix("_"), fake)

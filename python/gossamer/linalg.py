@@ -12,6 +12,8 @@ from gossamer import _interrupt
 from gossamer._cholesky import Cholesky as Cholesky
 from gossamer._cholesky import cholesky as cholesky
 from gossamer._convergence import ConvergenceError as ConvergenceError
+from gossamer._expm import expm_multiply as expm_multiply
+from gossamer._least_squares import lstsq as lstsq
 from gossamer._pattern import Pattern
 from gossamer._preconditioner import Preconditioner as Preconditioner
 from gossamer._preconditioners import Amg as Amg

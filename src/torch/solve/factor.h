@@ -84,6 +84,7 @@ class ScaledFactor final : public FactoredMatrix {
   double log_abs_det() const;
   int sign() const { return factor_->sign(); }  // of det A: the scales are positive
   bool is_cholesky() const { return is_cholesky_; }
+  double pivot(int64_t k) const { return factor_->pivot(k); }  // of R A C
   PivotOrder order() const { return factor_->order(); }
   const InverseBlocks* blocks() const { return factor_->blocks(); }  // of R A R; null: the engine has none
   const std::vector<double>& row_scale() const { return row_scale_; }
