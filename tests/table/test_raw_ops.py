@@ -121,6 +121,8 @@ def run_jacobians(P: gs.Pattern) -> None:
     ops.probe_rows(Y, v, torch.arange(40), 40, 2, 1)
     ops.probe_point(x, 1, 1)
     ops.jacobian_mismatch(P.tensors(), torch.ones(P.nnz, dtype=f64), v, x, P.shape)
+    gs.linalg.expm_multiply(gs.poisson(6), torch.ones(6))
+    torch.func.jvp(lambda v: gs.linalg.cholesky(gs.diag(v)).L.values, (torch.ones(3),), (torch.ones(3),))
 
 
 @pytest.fixture(scope="module")

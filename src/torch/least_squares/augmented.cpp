@@ -82,7 +82,7 @@ Tensor factor_there(const Tensor& analysis, const Tensor& gram, bool wide) {
 
 Tensor batched_factor(const Tensor& analysis, const Tensor& gram, bool wide) {
   const Batch batch(op_name, {analysis}, {gram});
-  return batch.wrap(ops::gram_factor(analysis, batch.at(gram, 1).flatten(1), wide), 0);
+  return batch.wrap(ops::gram_factor(analysis, batch.at(gram, 1), wide), 0);
 }
 
 // The system, its pattern and its number δ.

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/csr.h"
-#include "core/launch.h"
+#include "core/host.h"
 #include "core/op.h"
 
 namespace gossamer {
@@ -62,11 +62,13 @@ struct Shift {
 };
 
 // One pass over the entries, on the host. Of complex values the shift is real.
-Shift shift_of(TensorList pattern, const Tensor& values, int64_t n) {
+Shift shift_of(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
+  const int64_t n = shape[0].guard_int(__FILE__, __LINE__);
   if (n == 0) return {0, 0};
   const Tensor v = values.detach().cpu(), real = at::real(v).to(at::kDouble).contiguous();
   const Tensor size = v.is_complex() ? v.abs().to(at::kDouble).contiguous() : real;
   const Tensor indptr = pattern[0].cpu().contiguous(), indices = pattern[1].cpu().contiguous();
+  host_pattern(op_name, {indptr, indices}, shape);
   std::vector<double> diagonal(n, 0.0), imaginary(n, 0.0), sum(n, 0.0);  // of the columns, |.| off the diagonal
   with_index_type<void>(indptr.scalar_type(), [&]<class, class I> {
     const I *first = ptr<I>(indptr), *column = ptr<I>(indices);
@@ -93,13 +95,16 @@ Shift shift_of(TensorList pattern, const Tensor& values, int64_t n) {
 }  // namespace
 
 Tensor ops::expm_multiply(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape, double t) {
+  const PatternTensors A = unpack(op_name, pattern, shape, /*t=*/false);
   TORCH_CHECK_VALUE(shape[0] == shape[1], op_name, ": the matrix must be square, not ", shape[0], " x ", shape[1]);
   TORCH_CHECK_VALUE(std::isfinite(t), op_name, ": t must be a finite number, not ", t);
   TORCH_CHECK_VALUE(values.dim() == 1, op_name, ": takes one matrix at a time, values (nnz,), not ",
                     shape_text(values));
+  TORCH_CHECK_VALUE(values.sym_size(0) == A.nnz(), op_name, ": values has shape ", shape_text(values),
+                    " but the pattern has ", A.nnz(), " entries");
   TORCH_CHECK_VALUE(b.dim() == 1 || b.dim() == 2, op_name, ": b must be (n,) or (n, k), not ", shape_text(b));
   TORCH_CHECK_VALUE(b.sym_size(0) == shape[0], op_name, ": b has ", b.sym_size(0), " rows but A has ", shape[0]);
-  const auto [mu, norm] = shift_of(pattern, values, shape[0].guard_int(__FILE__, __LINE__));
+  const auto [mu, norm] = shift_of(pattern, values, shape);
   TORCH_CHECK_VALUE(std::isfinite(norm), op_name, ": A has an entry that is not finite");
   const auto [degree, steps] = taylor_for(std::abs(t) * norm);
   const double h = t / static_cast<double>(steps);

@@ -18,6 +18,7 @@ namespace gossamer {
 
 Tensor ops::lstsq(TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape, double damp,
                   TensorList gram, const Tensor& diagonal, const Tensor& analysis) {
+  unpack("lstsq", pattern, shape, /*t=*/false);
   const bool wide = shape[0] < shape[1];
   TORCH_CHECK_VALUE(damp >= 0 && std::isfinite(damp), "lstsq: damp must be a number ≥ 0, not ", damp);
   TORCH_CHECK_TYPE(values.is_floating_point() && b.is_floating_point(),

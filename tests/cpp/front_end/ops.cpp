@@ -149,6 +149,9 @@ const Ops solves = Ops()
                        .def("selected_inverse", [](const S& A) { return gs::linalg::selected_inverse(A); })
                        .def("cholesky", [](const S& A) { return gs::linalg::cholesky(A).L; })
                        .def("cholesky_perm", [](const S& A) { return gs::linalg::cholesky(A).perm; })
+                       .def("lstsq", [](const S& A, Tensor b) { return gs::linalg::lstsq(A, b); })
+                       .def("lstsq.damp", [](const S& A, Tensor b, double d) { return gs::linalg::lstsq(A, b, d); })
+                       .def("expm_multiply", [](const S& A, Tensor b) { return gs::linalg::expm_multiply(A, b); })
                        .def("factor_logdet", [](const S& A) { return factorize(A).logdet(); })
                        .def("factor_logdet.kind", [](const S& A, Text kind) { return factorize(A, kind).logdet(); });
 

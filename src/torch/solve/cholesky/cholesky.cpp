@@ -68,9 +68,12 @@ void check_symmetric(const CholeskyPlan& plan, const double* values) {
                       values[p], " are mirror images");
 }
 
-Tensor forward(const Tensor& plan_handle, TensorList, const Tensor& values, const Tensor&) {
+Tensor forward(const Tensor& plan_handle, TensorList factor, const Tensor& values, const Tensor& at) {
   const auto plan = object_of<CholeskyPlan>(on_host(plan_handle));
+  check_factor_pattern(op_name, *plan, factor);
   const Tensor A = checked_doubles(op_name, "values", values, static_cast<int64_t>(plan->entries.at.size()));
+  TORCH_CHECK_VALUE(at.sizes() == values.sizes(), op_name, ": at has shape ", shape_text(at), " but values have ",
+                    shape_text(values));
   check_symmetric(*plan, ptr<double>(A));
   const std::unique_ptr<double[]> L(new double[plan->tree->size()]);
   const int64_t row = kernels::factor_cholesky(torch_pool(), *plan->tree, ptr<double>(A), L.get());

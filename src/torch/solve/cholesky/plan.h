@@ -29,6 +29,13 @@ struct CholeskyPlan {
   }
 };
 
+// The pattern of L as the ops take it, {indptr, indices}, must be that of the plan.
+inline void check_factor_pattern(const char* op, const CholeskyPlan& plan, TensorList factor) {
+  TORCH_CHECK_VALUE(factor.size() >= 2 && factor[0].dim() == 1 && factor[1].dim() == 1 &&
+                        factor[0].size(0) == plan.tree->n + 1 && factor[1].size(0) == plan.entries.count(),
+                    op, ": factor must be {indptr, indices} of L, with ", plan.entries.count(), " entries");
+}
+
 // float64 on the host, as the kernels take them, of so many entries.
 inline Tensor checked_doubles(const char* op, const char* name, const Tensor& values, int64_t entries) {
   TORCH_CHECK_TYPE(values.is_floating_point(), op, ": ", name, " must be float32, float64, bfloat16 or float16, not ",

@@ -28,8 +28,9 @@ namespace {
 constexpr const char* tangent_name = "cholesky_tangent";
 constexpr const char* adjoint_name = "cholesky_adjoint";
 
-Tensor tangent(const Tensor& plan_handle, TensorList, const Tensor& l, const Tensor& N) {
+Tensor tangent(const Tensor& plan_handle, TensorList factor, const Tensor& l, const Tensor& N) {
   const auto plan = object_of<CholeskyPlan>(on_host(plan_handle));
+  check_factor_pattern(tangent_name, *plan, factor);
   const int64_t count = plan->entries.count();
   const auto L = plan->spread(checked_doubles(tangent_name, "l", l, count));
   const auto X = plan->spread(checked_doubles(tangent_name, "N", N, count));
@@ -39,8 +40,9 @@ Tensor tangent(const Tensor& plan_handle, TensorList, const Tensor& l, const Ten
 
 // The kernel takes G / 2 and gives the gradient entry by entry of the whole symmetric matrix: an entry off the diagonal
 // stands for two of them.
-Tensor adjoint(const Tensor& plan_handle, TensorList, const Tensor& l, const Tensor& G) {
+Tensor adjoint(const Tensor& plan_handle, TensorList factor, const Tensor& l, const Tensor& G) {
   const auto plan = object_of<CholeskyPlan>(on_host(plan_handle));
+  check_factor_pattern(adjoint_name, *plan, factor);
   const FactorEntries& entries = plan->entries;
   const auto L = plan->spread(checked_doubles(adjoint_name, "l", l, entries.count()));
   const auto Y = plan->spread(checked_doubles(adjoint_name, "G", G, entries.count()).div(2));
