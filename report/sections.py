@@ -14,6 +14,7 @@ SECTIONS = {
     "learned_preconditioner": "examples.learned_preconditioner",
     "diffusion_coefficient": "examples.diffusion_coefficient",
     "newton_pde": "examples.newton_pde",
+    "gaussian_field": "examples.gaussian_field",
     "gcn_citeseer": "examples.gcn_citeseer",
     "graph_attention": "examples.graph_attention",
     "spectral_clustering": "examples.spectral_clustering",
