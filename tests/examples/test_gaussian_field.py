@@ -25,7 +25,7 @@ def test_likelihood_is_that_of_a_dense_gaussian(field: ModuleType) -> None:
     posterior = field.Posterior(model, observed, y, theta)
     Q = model.precision(theta[0], theta[1]).to_dense()
     A = (2 * theta[0]).exp() * torch.eye(25, dtype=f64) + model.laplacian.to_dense()
-    torch.testing.assert_close(Q, (2 * theta[1]).exp() * A @ A)
+    torch.testing.assert_close(Q, (2 * theta[1]).exp() * A)
     noise = (2 * theta[2]).exp() * torch.eye(7, dtype=f64)
     prior = torch.linalg.inv(Q)
     covariance = prior[observed][:, observed] + noise
@@ -45,7 +45,7 @@ def test_draws_have_the_precision(field: ModuleType) -> None:
     Q = model.precision(zero, zero)
     generator = torch.Generator().manual_seed(0)
     draws = torch.stack([model.draw(Q, generator) for _ in range(4000)])
-    torch.testing.assert_close(draws.T @ draws / 4000, torch.linalg.inv(Q.to_dense()), rtol=0.2, atol=0.003)
+    torch.testing.assert_close(draws.T @ draws / 4000, torch.linalg.inv(Q.to_dense()), rtol=0.1, atol=0.02)
 
 
 def test_finds_the_parameters(field: ModuleType) -> None:
@@ -56,4 +56,4 @@ def test_finds_the_parameters(field: ModuleType) -> None:
     inside = ((result.mean - result.truth).abs() < 1.96 * result.deviation).double().mean()
     assert 0.9 < inside < 0.99
     hidden = result.deviation[13:20, 13:20]
-    assert hidden[3, 3] > 1.3 * result.deviation.median()  # nobody looked into that square
+    assert hidden[3, 3] > 1.15 * result.deviation.median()  # nobody looked into that square
