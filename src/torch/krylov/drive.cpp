@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "krylov/drive.h"
+
+#include <ATen/ATen.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "core/op.h"
+
+namespace gossamer::krylov {
+namespace {
+
+using Hook = int (*)();
+std::atomic<Hook> interrupted{nullptr};
+
+void set_interrupted(int64_t address) {
+  interrupted = reinterpret_cast<Hook>(address);
+}
+
+const Composites composites = Composites().def("krylov_interrupted(int address) -> ()", set_interrupted);
+
+}  // namespace
+
+void throw_if_interrupted() {
+  using Clock = std::chrono::steady_clock;
+  thread_local Clock::time_point last = Clock::now();
+  const Clock::time_point now = Clock::now();
+  if (now - last < std::chrono::milliseconds(50)) return;
+  last = now;
+  const Hook hook = interrupted.load();
+  TORCH_CHECK(!hook || !hook(), "krylov: interrupted by Ctrl-C");
+}
+
+linalg::KrylovInfo info_of(const Tensor& numbers) {
+  return {numbers.select(0, 0).to(at::kLong), numbers.select(0, 1), numbers.select(0, 2) != 0};
+}
+
+void check_converged(const Krylov& run, const Problem& problem, const std::string& what) {
+  if (run.failure().empty()) return;
+  const Tensor info = run.info().reshape({3, -1});
+  const Tensor open = info[2] == 0;
+  const int64_t worst = open.to(at::kDouble).mul(info[1].nan_to_num(INFINITY)).argmax().item<int64_t>();
+  const Tensor b = problem.b.detach().reshape({problem.rows, -1}).select(1, worst);
+  std::string which = info.size(1) > 1 ? c10::str(" in column ", worst) : "";
+  const bool squares = problem.method == "lsmr";
+  throw ConvergenceError(
+      {__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
+      c10::str(what, ": no convergence", which, ": ", run.failure(), "; after ",
+               info[0][worst].item<double>(), " iterations the residual ", squares ? "of the normal equations " : "",
+               "is ", info[1][worst].item<double>(), ", wanted was ",
+               squares ? c10::str(problem.rtol, " of that at x = 0")
+                       : c10::str(std::max(problem.rtol * b.norm().item<double>(), problem.atol))));
+}
+
+std::tuple<Tensor, Tensor> drive(const Problem& problem, const Products& products, const std::string& what,
+                                 bool check) {
+  const auto run = begin(problem);
+  Tensor answer;
+  for (Ask ask; (ask = run->next(answer)) != Ask::done;) {
+    throw_if_interrupted();
+    answer = Tensor();
+    if (ask == Ask::report)
+      products.callback(info_of(run->info()));
+    else
+      answer = (ask == Ask::A ? products.A : ask == Ask::At ? products.At : products.M)(run->question);
+  }
+  if (check) check_converged(*run, problem, what);
+  return {run->solution(), run->info()};
+}
+
+}  // namespace gossamer::krylov

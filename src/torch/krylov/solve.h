@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The loop around the cycles of a method: measure, decide, begin again. See run.h.
+#pragma once
+#include "krylov/bicgstab.h"
+#include "krylov/cg.h"
+#include "krylov/gmres.h"
+#include "krylov/lsmr.h"
+#include "krylov/minres.h"
+#include "krylov/run.h"
+
+namespace gossamer::krylov {
+
+inline Numbers column_norms(const Tensor& block) {
+  const Tensor norms = at::linalg_vector_norm(block.detach().to(at::kDouble), 2, at::IntArrayRef{0}).contiguous();
+  return {norms.const_data_ptr<double>(), norms.const_data_ptr<double>() + norms.numel()};
+}
+
+template <class S>
+Steps Run<S>::cycle() {
+  if (problem.method == "cg") return cg(*this);
+  if (problem.method == "minres") return minres(*this);
+  if (problem.method == "gmres") return gmres(*this);
+  if (problem.method == "bicgstab") return bicgstab(*this);
+  return lsmr(*this);
+}
+
+// R = b - A x, and its norms; of the normal equations, Aᵀ R - damp² x, for lsmr.
+template <class S>
+Steps Run<S>::measure() {
+  const bool at_zero = total_ == 0 && !problem.x0;
+  if (at_zero) {
+    R_ = b_.clone();
+  } else {
+    const Tensor Ax = co_await A(X_);
+    R_ = b_ - Ax;
+  }
+  if (problem.method != "lsmr") {
+    norms_ = column_norms(R_);
+  } else {
+    const Tensor AtR = co_await At(R_);
+    norms_ = column_norms(problem.damp == 0 ? AtR : AtR - X_ * (problem.damp * problem.damp));
+  }
+}
+
+template <class S>
+Steps Run<S>::solve() {
+  Tensor about = b_;
+  if (problem.method == "lsmr") about = co_await At(b_);
+  targets_ = column_norms(about);
+  Tensor zero = at::empty({k_}, b_.options().dtype(at::kBool));
+  for (int64_t c = 0; c < k_; ++c) {
+    zero[c].fill_(targets_[c] == 0);
+    targets_[c] = std::max(problem.rtol * targets_[c], problem.atol);
+  }
+  X_ = at::where(zero, at::zeros_like(X_), X_);  // A x = 0 has the solution 0, which no tolerance would reach
+  Numbers before(k_, INFINITY);
+  for (int stagnant = 0;;) {
+    Steps measuring = measure();
+    co_await measuring;
+    double progress = 0;  // the worst of any column
+    std::vector<int64_t> open;
+    for (int64_t c = 0; c < k_; ++c) {
+      converged_[c] = norms_[c] <= targets_[c];
+      if (!std::isfinite(norms_[c])) fail("a number that is not finite came up");
+      if (!converged_[c]) open.push_back(c), progress = std::max(progress, norms_[c] / before[c]);
+    }
+    if (open.empty()) failure_.clear();
+    if (open.empty() || !failure_.empty()) co_return;
+    if (total_ >= problem.maxiter) {
+      fail("maxiter is reached");
+      co_return;
+    }
+    stagnant = progress < (restarted_ ? 1 - 1e-12 : 0.5) ? 0 : stagnant + 1;
+    if (stagnant == 2) {
+      fail("the residual does not become smaller");
+      co_return;
+    }
+    before = norms_, restarted_ = false;
+    all_columns();
+    for (int64_t c = 0; c < k_; ++c) active_[c] = !converged_[c];
+    x = copy(X_), r = R_;
+    shrink({}, {});
+    Steps cycling = cycle();
+    co_await cycling;
+    put_back();
+  }
+}
+
+}  // namespace gossamer::krylov
