@@ -13,6 +13,14 @@ from gossamer._cholesky import Cholesky as Cholesky
 from gossamer._cholesky import cholesky as cholesky
 from gossamer._convergence import ConvergenceError as ConvergenceError
 from gossamer._expm import expm_multiply as expm_multiply
+from gossamer._krylov import ConvergenceError as ConvergenceError
+from gossamer._krylov import KrylovInfo as KrylovInfo
+from gossamer._krylov import LinearOperator as LinearOperator
+from gossamer._krylov import bicgstab as bicgstab
+from gossamer._krylov import cg as cg
+from gossamer._krylov import gmres as gmres
+from gossamer._krylov import lsmr as lsmr
+from gossamer._krylov import minres as minres
 from gossamer._least_squares import lstsq as lstsq
 from gossamer._pattern import Pattern
 from gossamer._preconditioner import Preconditioner as Preconditioner

@@ -114,9 +114,7 @@ class Run : public Krylov {
   // Takes frozen columns out of x, r and these blocks and scalars, if they are half of them or more.
   void shrink(const std::vector<Tensor*>& blocks, const std::vector<Scalars*>& scalars) {
     if constexpr (S::in_place) {
-      std::vector<int64_t> keep;
-      for (size_t c = 0; c < active_.size(); ++c)
-        if (active_[c]) keep.push_back(static_cast<int64_t>(c));
+      const auto keep = worth_keeping();
       if (keep.empty() || 2 * keep.size() > active_.size()) return;
       put_back();
       const Tensor at = at::tensor(keep);
@@ -128,8 +126,9 @@ class Run : public Krylov {
         *s = Scalars(std::move(kept));
       }
       std::vector<int64_t> ids;
-      for (const int64_t c : keep) ids.push_back(ids_[c]);
-      ids_ = ids, active_.assign(keep.size(), 1);
+      Mask active;
+      for (const int64_t c : keep) ids.push_back(ids_[c]), active.push_back(active_[c]);
+      ids_ = ids, active_ = active;
     }
   }
 
@@ -142,6 +141,16 @@ class Run : public Krylov {
     TORCH_CHECK_VALUE(t.dim() >= 1 && t.dim() <= 2 && t.size(0) == rows && t.numel() == rows * k, problem.method, ": ", what, " has shape ",
                       shape_text(t), ", not (", rows, ",) or (", rows, ", ", k, ")");
     return t.reshape({rows, k}).contiguous();
+  }
+  // The columns that have not converged and, if there are several, some that have: products are fastest with four
+  // columns or a multiple.
+  std::vector<int64_t> worth_keeping() const {
+    auto left = std::count(active_.begin(), active_.end(), 1);
+    auto room = left > 1 ? (4 - left % 4) % 4 : 0;
+    std::vector<int64_t> keep;
+    for (size_t c = 0; c < active_.size(); ++c)
+      if (active_[c] || room-- > 0) keep.push_back(static_cast<int64_t>(c));
+    return keep;
   }
   void all_columns() {
     ids_.resize(k_);

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One iterative solve: by one op where C++ can do it all, and driven from here where an operator, a callback or the
+preconditioner is Python."""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from gossamer._linear_operator import LinearOperator, Solve
+from gossamer._preconditioner import Preconditioner
+from gossamer._sparse_matrix import SparseMatrix
+
+ConvergenceError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
+"""An iterative solve that did not reach its tolerance, in the forward pass or in a derivative; the message says how far
+it came. What torch.linalg raises where it does not converge, too."""
+
+Matrix = SparseMatrix | LinearOperator
+Products = Callable[[Tensor], Tensor]
+
+
+class KrylovInfo(NamedTuple):
+    """How an iterative solve went, for each column of b (0-dim for one vector), on the host.
+
+    ``iterations`` it took; the ``residual`` ‖b - A x‖, computed anew from x (for lsmr ‖Aᵀ(b - A x) - damp² x‖); and
+    whether it ``converged``: the residual is at most max(rtol ‖b‖, atol) (for lsmr, rtol ‖Aᵀ b‖).
+    """
+
+    iterations: Tensor
+    residual: Tensor
+    converged: Tensor
+
+
+KrylovInfo.__module__ = "gossamer.linalg"
+
+
+def _info_of(numbers: Tensor) -> KrylovInfo:
+    return KrylovInfo(numbers[0].long(), numbers[1], numbers[2] != 0)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One solve as the user asked for it, and the solves of its derivatives."""
+
+    method: str
+    rtol: float
+    atol: float
+    maxiter: int
+    restart: int
+    damp: float
+    check: bool
+    adjoint_rtol: float
+    M: Any
+    callback: Callable[[KrylovInfo], object] | None
+    unrolled: bool = False
+
+    def derivative(self, other: bool) -> Call:
+        """To the tolerance of derivatives, relative to what comes in, and always checked; with Mᵀ if `other`."""
+        M = self._transposed_M() if other else self.M
+        return replace(self, rtol=self.adjoint_rtol, atol=0.0, check=True, callback=None, M=M)
+
+    def _transposed_M(self) -> Any:
+        if self.M is None or isinstance(self.M, _Factored):
+            return None if self.M is None else self.M.T
+        if hasattr(self.M, "T"):
+            return self.M.T
+        if self.method in ("cg", "minres"):
+            return self.M  # it is symmetric, or the method itself would not work
+        raise TypeError(
+            f"{self.method}: the gradient needs Mᵀ: give the callable M an attribute T, or use a SparseMatrix"
+        )
+
+    def run(
+        self, A: Products, At: Products, shape: tuple[int, int], b: Tensor, x0: Tensor | None, t: bool
+    ) -> tuple[Tensor, Tensor]:
+        """(x, info): asks the method what it wants multiplied, and does it."""
+        ops = torch.ops.gossamer
+        rows, cols = shape[::-1] if t else shape
+        how = self.rtol, self.atol, self.maxiter, self.restart, self.damp, self.M is not None, self.unrolled
+        run = ops.krylov_begin(b, x0, rows, cols, self.method, *how, self.callback is not None)
+        answer = None
+        while True:
+            ask, question = ops.krylov_next(run, answer)
+            if ask == 0:
+                break
+            if ask == 4:
+                answer = None
+                assert self.callback is not None
+                self.callback(_info_of(question))
+            else:
+                answer = A(question) if ask == 1 else At(question) if ask == 2 else self._precondition(question)
+                if not isinstance(answer, Tensor):
+                    raise TypeError(f"{self.method}: a product must be a torch.Tensor, not {type(answer).__name__}")
+        result: tuple[Tensor, Tensor] = ops.krylov_end(
+            run, self.check and not self.unrolled, f"{self.method} with the transpose" if t else self.method
+        )
+        return result
+
+    def _precondition(self, r: Tensor) -> Tensor:
+        result: Tensor = self.M @ r if isinstance(self.M, SparseMatrix) else self.M(r)
+        return result
+
+
+class _Factored:
+    """A factor as a preconditioner: z = A⁻¹ r."""
+
+    def __init__(self, factor: Any, transposed: bool = False) -> None:
+        self.factor, self.transposed = factor, transposed
+
+    def __call__(self, r: Tensor) -> Tensor:
+        result: Tensor = self.factor.solve(r, transpose=self.transposed)
+        return result
+
+    @property
+    def T(self) -> _Factored:
+        return _Factored(self.factor, not self.transposed)
+
+
+def _plain(t: Tensor) -> Tensor:
+    """Numbers alone: a preconditioner is a constant, also within torch.func.grad."""
+    functorch = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(t):
+        if functorch.is_batchedtensor(t):
+            raise ValueError("krylov: M cannot be batched by vmap")
+        t = functorch.get_unwrapped(t)
+    return t.detach()
+
+
+def _handle_of(M: Any) -> tuple[Tensor | None, bool] | None:
+    """M as the op takes it, and whether transposed; None if only Python can apply it."""
+    ops = torch.ops.gossamer
+    if M is None:
+        return None, False
+    if isinstance(M, Preconditioner):
+        return M._handle, M._transposed
+    if isinstance(M, SparseMatrix):
+        return ops.matrix_preconditioner(M.pattern.tensors(True), _plain(M.values), M.shape), False
+    if isinstance(M, _Factored) and not M.factor.A.dtype.is_complex:
+        factor, A = M.factor, M.factor._real
+        made = ops.factor_preconditioner(
+            factor._handle, A.pattern.tensors(True), _plain(A.values), A.shape, factor._flipped
+        )
+        return made, M.transposed
+    return None
+
+
+def solve(A: Matrix, b: Tensor, x0: Tensor | None, call: Call) -> tuple[Tensor, KrylovInfo]:
+    """By one op if it can be, which compiles and batches; else driven from here."""
+    if isinstance(A, LinearOperator):
+        operator = A
+    else:
+        handle = None if call.callback or call.unrolled else _handle_of(call.M)
+        if handle is not None:
+            return _by_op(A, b, x0, call, *handle)
+        pattern = A.pattern
+        operator = LinearOperator(
+            A.shape,
+            lambda x, v: SparseMatrix._trusted(pattern, v) @ x,
+            lambda u, v: SparseMatrix._trusted(pattern, v).T @ u,
+            (A.values,),
+        )
+    if call.unrolled:
+        x, info = call.run(operator.matvec, operator.rmatvec, operator.shape, b, x0, False)
+    else:
+        x, info = Solve.apply(operator, call, False, b, x0, *operator.params)  # type: ignore[no-untyped-call]
+    return x, _info_of(info)
+
+
+def _by_op(
+    A: SparseMatrix, b: Tensor, x0: Tensor | None, call: Call, M: Tensor | None, m_t: bool
+) -> tuple[Tensor, KrylovInfo]:
+    t = A._original is not None
+    A = A if A._original is None else A._original
+    tensors = A.pattern.with_runs(A.pattern.tensors(True))
+    how = call.method, call.rtol, call.atol, call.maxiter, call.restart, call.damp, call.check, call.adjoint_rtol
+    try:
+        x, info = torch.ops.gossamer.krylov_solve.default(tensors, A.values, b, x0, M, A.shape, *how, t, m_t)
+    except RuntimeError:
+        if _interrupt.caught():
+            raise KeyboardInterrupt from None
+        raise
+    return x, _info_of(info)
+
+
+class _Interrupt:
+    """Ctrl-C within the op: C++ asks `pressed` some times a second, and stops if it says so.
+
+    The signal is Python's, and its handler runs when Python does: within `pressed`. In a backward there is nobody to
+    turn C++'s error into KeyboardInterrupt, so the signal is sent once more.
+    """
+
+    def __init__(self) -> None:
+        self._caught = False
+        self._hook = ctypes.CFUNCTYPE(ctypes.c_int)(self._pressed)  # must live as long as C++ may ask
+        torch.ops.gossamer.krylov_interrupted(ctypes.cast(self._hook, ctypes.c_void_p).value)
+
+    def _pressed(self) -> int:
+        try:
+            for _ in range(2):  # a loop looks for signals
+                pass
+        except BaseException:
+            self._caught = True
+            threading.Timer(0.02, self._again).start()
+            return 1
+        return 0
+
+    def _again(self) -> None:
+        if self.caught():
+            _thread.interrupt_main()
+
+    def caught(self) -> bool:
+        """Whether there was one that nobody has taken."""
+        caught, self._caught = self._caught, False
+        return caught
+
+
+_interrupt = _Interrupt()
