@@ -24,9 +24,9 @@ class ConvergenceError : public c10::LinAlgError {
 
 namespace ops {
 
-// x with A x = b, or Aᵀ x = b if t, by a method of linalg below, and (3, columns of b) of float64: iterations, residual,
-// whether it converged. M: a handle of a preconditioner, used transposed if m_t. Derivatives are solved to adjoint_rtol
-// and always checked.
+// x with A x = b, or Aᵀ x = b if t, by a method of linalg below, and (3, columns of b) of float64: iterations,
+// residual, whether it converged. M: a handle of a preconditioner, used transposed if m_t. Derivatives are solved to
+// adjoint_rtol and always checked.
 std::tuple<Tensor, Tensor> krylov_solve(TensorList pattern, const Tensor& values, const Tensor& b,
                                         const std::optional<Tensor>& x0, const std::optional<Tensor>& M,
                                         SymIntArrayRef shape, c10::string_view method, double rtol, double atol,
@@ -49,11 +49,11 @@ struct KrylovResult {
 };
 
 struct KrylovOptions {
-  std::optional<Tensor> x0 = {};      // where to begin; it has no gradient
-  std::optional<double> rtol = {};    // 1e-8 in float64, 1e-5 in float32
+  std::optional<Tensor> x0 = {};    // where to begin; it has no gradient
+  std::optional<double> rtol = {};  // 1e-8 in float64, 1e-5 in float32
   double atol = 0;
-  std::optional<int64_t> maxiter = {};  // 10 n
-  PreconditionerPtr M = nullptr;        // see `preconditioner` below
+  std::optional<int64_t> maxiter = {};                   // 10 n
+  PreconditionerPtr M = nullptr;                         // see `preconditioner` below
   std::function<void(const KrylovInfo&)> callback = {};  // after every iteration; may throw
   bool check = true;                                     // throw ConvergenceError; else see info.converged
   std::optional<double> adjoint_rtol = {};               // of derivatives, relative to the incoming gradient; rtol

@@ -14,9 +14,9 @@ class LinearOperator {
  public:
   using Function = std::function<Tensor(const Tensor& x, const std::vector<Tensor>& params)>;
 
-  // matvec: A x for x (cols,), or (cols, k) if b has columns, in ops of torch or of this library. It must be linear in x.
-  // rmatvec: Aᵀ u; without it the transpose is found by differentiating matvec. symmetric: Aᵀ is A.
-  // params: what A depends on. Only these get gradients: a tensor that matvec merely captures is a constant.
+  // matvec: A x for x (cols,), or (cols, k) if b has columns, in ops of torch or of this library. It must be linear in
+  // x. rmatvec: Aᵀ u; without it the transpose is found by differentiating matvec. symmetric: Aᵀ is A. params: what A
+  // depends on. Only these get gradients: a tensor that matvec merely captures is a constant.
   LinearOperator(Shape shape, Function matvec, std::vector<Tensor> params = {}, Function rmatvec = {},
                  bool symmetric = false);
 

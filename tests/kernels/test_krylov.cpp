@@ -30,9 +30,20 @@ struct Blocks {
   std::vector<double> one, alpha, minus, beta, rr, pz;
 
   Blocks(int64_t n_, int64_t k_)
-      : n(n_), k(k_), r(numbers<T>(n * k, 1)), q(numbers<T>(n * k, 2)), x(numbers<T>(n * k, 3)),
-        p(numbers<T>(n * k, 4)), z(numbers<T>(n * k, 5)), w(n * k), one(k, 1.0), alpha(numbers<double>(k, 6)),
-        minus(alpha), beta(numbers<double>(k, 7)), rr(k), pz(k) {
+      : n(n_),
+        k(k_),
+        r(numbers<T>(n * k, 1)),
+        q(numbers<T>(n * k, 2)),
+        x(numbers<T>(n * k, 3)),
+        p(numbers<T>(n * k, 4)),
+        z(numbers<T>(n * k, 5)),
+        w(n * k),
+        one(k, 1.0),
+        alpha(numbers<double>(k, 6)),
+        minus(alpha),
+        beta(numbers<double>(k, 7)),
+        rr(k),
+        pz(k) {
     for (double& a : minus) a = -a;
   }
   std::vector<Statement<T>> statements() {

@@ -36,25 +36,25 @@ linalg::KrylovInfo info_of(const Tensor& numbers) {
   return {numbers.select(0, 0).to(at::kLong), numbers.select(0, 1), numbers.select(0, 2) != 0};
 }
 
-void check_converged(const Krylov& run, const Problem& problem, const std::string& what) {
+void check_converged(const Krylov& run, const Problem& problem, const std::string& what, int64_t first) {
   if (run.failure().empty()) return;
   const Tensor info = run.info().reshape({3, -1});
   const Tensor open = info[2] == 0;
   const int64_t worst = open.to(at::kDouble).mul(info[1].nan_to_num(INFINITY)).argmax().item<int64_t>();
   const Tensor b = problem.b.detach().reshape({problem.rows, -1}).select(1, worst);
-  std::string which = info.size(1) > 1 ? c10::str(" in column ", worst) : "";
+  const std::string which = problem.b.dim() > 1 ? c10::str(" in column ", first + worst) : "";
   const bool squares = problem.method == "lsmr";
   throw ConvergenceError(
       {__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
-      c10::str(what, ": no convergence", which, ": ", run.failure(), "; after ",
-               info[0][worst].item<double>(), " iterations the residual ", squares ? "of the normal equations " : "",
-               "is ", info[1][worst].item<double>(), ", wanted was ",
+      c10::str(what, ": no convergence", which, ": ", run.failure(), "; after ", info[0][worst].item<double>(),
+               " iterations the residual ", squares ? "of the normal equations " : "", "is ",
+               info[1][worst].item<double>(), ", wanted was ",
                squares ? c10::str(problem.rtol, " of that at x = 0")
                        : c10::str(std::max(problem.rtol * b.norm().item<double>(), problem.atol))));
 }
 
-std::tuple<Tensor, Tensor> drive(const Problem& problem, const Products& products, const std::string& what,
-                                 bool check) {
+std::tuple<Tensor, Tensor> drive(const Problem& problem, const Products& products, const std::string& what, bool check,
+                                 int64_t first) {
   const auto run = begin(problem);
   Tensor answer;
   for (Ask ask; (ask = run->next(answer)) != Ask::done;) {
@@ -65,7 +65,7 @@ std::tuple<Tensor, Tensor> drive(const Problem& problem, const Products& product
     else
       answer = (ask == Ask::A ? products.A : ask == Ask::At ? products.At : products.M)(run->question);
   }
-  if (check) check_converged(*run, problem, what);
+  if (check) check_converged(*run, problem, what, first);
   return {run->solution(), run->info()};
 }
 

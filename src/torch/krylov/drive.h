@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "krylov/problem.h"
+#include "krylov/methods/problem.h"
 
 namespace gossamer::krylov {
 
@@ -16,15 +16,17 @@ struct Products {
 };
 
 // (x, info) as ops::krylov_solve gives them. `what` is the solve in a message, "cg"; check: throw if it failed.
-std::tuple<Tensor, Tensor> drive(const Problem& problem, const Products& products, const std::string& what, bool check);
+// `first`: the number of b's first column, if it is a part of more.
+std::tuple<Tensor, Tensor> drive(const Problem& problem, const Products& products, const std::string& what, bool check,
+                                 int64_t first = 0);
 
 linalg::KrylovInfo info_of(const Tensor& numbers);
 
 // Throws ConvergenceError unless the method succeeded.
-void check_converged(const Krylov& run, const Problem& problem, const std::string& what);
+void check_converged(const Krylov& run, const Problem& problem, const std::string& what, int64_t first = 0);
 
-// A function that Python leaves here and that says whether the user has pressed Ctrl-C. It is asked some times a second;
-// `throw_if_interrupted` throws then.
+// A function that Python leaves here and that says whether the user has pressed Ctrl-C. It is asked some times a
+// second; `throw_if_interrupted` throws then.
 void throw_if_interrupted();
 
 }  // namespace gossamer::krylov

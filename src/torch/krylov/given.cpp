@@ -30,24 +30,26 @@ int64_t square_size(SymIntArrayRef shape) {
 
 // Of a matrix and of a factor, as handles: for Python.
 Tensor matrix_preconditioner(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
-  return ops::preconditioner_handle(linalg::preconditioner(
-      square_size(shape), [P = pattern.vec(), v = values.detach(), S = shape.vec()](const Tensor& r, bool t) {
-        return ops::spmm(P, v, r, S, t);
-      }));
+  return ops::preconditioner_handle(
+      linalg::preconditioner(square_size(shape), [P = pattern.vec(), v = values.detach(), S = shape.vec()](
+                                                     const Tensor& r, bool t) { return ops::spmm(P, v, r, S, t); }));
 }
 Tensor factor_preconditioner(const Tensor& factor, TensorList pattern, const Tensor& values, SymIntArrayRef shape,
                              bool flipped) {
   return ops::preconditioner_handle(linalg::preconditioner(
-      square_size(shape), [factor, P = pattern.vec(), v = values.detach(), S = shape.vec(), flipped](
-                              const Tensor& r, bool t) { return ops::factor_solve(factor, P, v, r, S, t != flipped); }));
+      square_size(shape),
+      [factor, P = pattern.vec(), v = values.detach(), S = shape.vec(), flipped](const Tensor& r, bool t) {
+        return ops::factor_solve(factor, P, v, r, S, t != flipped);
+      }));
 }
 
 const Composites composites =
     Composites()
         .def("matrix_preconditioner(Tensor[] pattern, Tensor values, SymInt[] shape) -> Tensor", matrix_preconditioner)
-        .def("factor_preconditioner(Tensor factor, Tensor[] pattern, Tensor values, SymInt[] shape, bool flipped) -> "
-             "Tensor",
-             factor_preconditioner);
+        .def(
+            "factor_preconditioner(Tensor factor, Tensor[] pattern, Tensor values, SymInt[] shape, bool flipped) -> "
+            "Tensor",
+            factor_preconditioner);
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Op: `krylov_solve`, x = A⁻¹ b, or A⁻ᵀ b if t, by an iteration. The derivative knows nothing of the iteration; it is
-// that of every linear solve (linear_solve.h), with Mᵀ where A is transposed, and t is kept for symmetric matrices, too:
-// their perturbations need not be symmetric. lsmr has that of least squares: least_squares.h.
+// that of every linear solve (linear_solve.h), with Mᵀ where A is transposed, and t is kept for symmetric matrices,
+// too: their perturbations need not be symmetric. lsmr has that of least squares: least_squares.h.
 #include <ATen/ATen.h>
 
 #include "core/csr.h"
@@ -56,7 +56,7 @@ int64_t columns_together(const PatternTensors& A, const Tensor& b, bool precondi
 // a multiple of four are fastest.
 template <class F>
 Result in_groups(const Tensor& b, const OptionalTensor& x0, int64_t width, const F& solve) {
-  if (b.dim() == 1) return solve(b, x0);
+  if (b.dim() == 1) return solve(b, x0, 0);
   variable_list xs, infos;
   for (int64_t c = 0; c < b.size(1) || xs.empty(); c += width) {
     const int64_t k = std::min(width, b.size(1) - c), zeros = k > 1 ? (4 - k % 4) % 4 : 0;
@@ -64,7 +64,7 @@ Result in_groups(const Tensor& b, const OptionalTensor& x0, int64_t width, const
       const Tensor columns = u.narrow(1, c, k);
       return zeros ? at::cat({columns, at::zeros({u.size(0), zeros}, u.options())}, 1) : columns.contiguous();
     };
-    const auto [x, info] = solve(group(b), x0 ? OptionalTensor(group(*x0)) : std::nullopt);
+    const auto [x, info] = solve(group(b), x0 ? OptionalTensor(group(*x0)) : std::nullopt, c);
     xs.push_back(x.narrow(1, 0, k)), infos.push_back(info.narrow(1, 0, k));
   }
   return {at::cat(xs, 1), at::cat(infos, 1)};
@@ -95,10 +95,10 @@ Result forward(TensorList pattern, const Tensor& values, const Tensor& b, const 
   const krylov::Products products{[&](const Tensor& x) { return ops::spmm(pattern, v, x, shape, t); },
                                   [&](const Tensor& u) { return ops::spmm(pattern, v, u, shape, !t); },
                                   [&](const Tensor& r) { return preconditioner->apply(r, m_t); }};
-  const auto solve = [&](const Tensor& rhs, const OptionalTensor& start) {
-    const krylov::Problem problem{name,    rows, cols,          rhs,   start, rtol, atol, maxiter,
-                                  restart, damp, M.has_value(), false, false};
-    return krylov::drive(problem, products, t ? name + " with the transpose" : name, check);
+  const auto solve = [&](const Tensor& rhs, const OptionalTensor& start, int64_t first) {
+    const krylov::Problem problem{name,    rows,    cols, rhs,           start, rtol, atol,
+                                  maxiter, restart, damp, M.has_value(), false, false};
+    return krylov::drive(problem, products, t ? name + " with the transpose" : name, check, first);
   };
   return in_groups(b, x0, columns_together(A, b, M.has_value()), solve);
 }
@@ -129,8 +129,8 @@ LinearSolve solve_of(const Call& call) {
 Result autograd(TensorList pattern, const Tensor& values, const Tensor& b, const OptionalTensor& x0,
                 const OptionalTensor& M, SymIntArrayRef shape, c10::string_view method, double rtol, double atol,
                 int64_t maxiter, int64_t restart, double damp, bool check, double adjoint_rtol, bool t, bool m_t) {
-  const Call call{pattern.vec(), M,    shape.vec(), std::string(method), rtol, atol, maxiter, restart,
-                  damp,          check, adjoint_rtol, t,                   m_t};
+  const Call call{pattern.vec(), M,    shape.vec(), std::string(method), rtol, atol, maxiter,
+                  restart,       damp, check,       adjoint_rtol,        t,    m_t};
   const bool squares = call.method == "lsmr";
   const variable_list results = differentiable_many(
       "krylov_solve", {values, b},
@@ -159,15 +159,14 @@ Result autograd(TensorList pattern, const Tensor& values, const Tensor& b, const
 Result batched(TensorList pattern, const Tensor& values, const Tensor& b, const OptionalTensor& x0,
                const OptionalTensor& M, SymIntArrayRef shape, c10::string_view method, double rtol, double atol,
                int64_t maxiter, int64_t restart, double damp, bool check, double adjoint_rtol, bool t, bool m_t) {
-  const Call call{pattern.vec(), M,    shape.vec(), std::string(method), rtol, atol, maxiter, restart,
-                  damp,          check, adjoint_rtol, t,                   m_t};
+  const Call call{pattern.vec(), M,    shape.vec(), std::string(method), rtol, atol, maxiter,
+                  restart,       damp, check,       adjoint_rtol,        t,    m_t};
   const Tensor start = x0.value_or(Tensor());
   {
     const Batch batch(call.method.c_str(), pattern, {values, b, start});
     if (!batch.has(values)) {
       const auto columns = [&](const Tensor& u) { return batch.at(u, 1).flatten(1); };
-      const auto [x, info] =
-          call(values, columns(b), start.defined() ? OptionalTensor(columns(start)) : std::nullopt);
+      const auto [x, info] = call(values, columns(b), start.defined() ? OptionalTensor(columns(start)) : std::nullopt);
       if (b.dim() == 1) return {batch.wrap(x, 1), batch.wrap(info, 1)};
       const auto unfold = [&](const Tensor& u) { return unfold_dim(u, 1, {batch.size(), b.sym_size(1)}); };
       return {batch.wrap(unfold(x), 1), batch.wrap(unfold(info), 1)};

@@ -23,7 +23,7 @@ struct Driven {
 Tensor krylov_begin(const Tensor& b, const std::optional<Tensor>& x0, int64_t rows, int64_t cols,
                     c10::string_view method, double rtol, double atol, int64_t maxiter, int64_t restart, double damp,
                     bool preconditioned, bool unrolled, bool reports) {
-  const krylov::Problem problem{std::string(method), rows,    cols, b,   x0, rtol, atol, maxiter, restart, damp,
+  const krylov::Problem problem{std::string(method), rows,     cols,   b, x0, rtol, atol, maxiter, restart, damp,
                                 preconditioned,      unrolled, reports};
   return handle_of<Driven>({std::make_shared<Driven>(Driven{problem, krylov::begin(problem)})}, {});
 }
@@ -44,9 +44,10 @@ std::tuple<Tensor, Tensor> krylov_end(const Tensor& run, bool check, c10::string
 
 const Composites composites =
     Composites()
-        .def("krylov_begin(Tensor b, Tensor? x0, int rows, int cols, str method, float rtol, float atol, int maxiter, "
-             "int restart, float damp, bool preconditioned, bool unrolled, bool reports) -> Tensor",
-             krylov_begin)
+        .def(
+            "krylov_begin(Tensor b, Tensor? x0, int rows, int cols, str method, float rtol, float atol, int maxiter, "
+            "int restart, float damp, bool preconditioned, bool unrolled, bool reports) -> Tensor",
+            krylov_begin)
         .def("krylov_next(Tensor run, Tensor? answer) -> (int, Tensor)", krylov_next)
         .def("krylov_end(Tensor run, bool check, str what) -> (Tensor, Tensor)", krylov_end);
 

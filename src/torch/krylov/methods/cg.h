@@ -5,7 +5,7 @@
 //
 // A product, and three passes over blocks an iteration: p·q; r and r·r; x and p.
 #pragma once
-#include "krylov/run.h"
+#include "krylov/methods/run.h"
 
 namespace gossamer::krylov {
 

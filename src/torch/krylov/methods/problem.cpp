@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "krylov/problem.h"
+#include "krylov/methods/problem.h"
 
-#include "krylov/solve.h"
+#include "krylov/methods/solve.h"
 
 namespace gossamer::krylov {
 
@@ -13,8 +13,8 @@ std::shared_ptr<Krylov> begin(const Problem& problem) {
   const auto& [method, rows, cols, b, x0, rtol, atol, maxiter, restart, damp, preconditioned, unrolled, reports] =
       problem;
   const bool squares = method == "lsmr";
-  TORCH_CHECK_VALUE(squares || is_symmetric_method(method) || method == "gmres" || method == "bicgstab", "krylov: ",
-                    method, " is none of cg, minres, gmres, bicgstab, lsmr");
+  TORCH_CHECK_VALUE(squares || is_symmetric_method(method) || method == "gmres" || method == "bicgstab",
+                    "krylov: ", method, " is none of cg, minres, gmres, bicgstab, lsmr");
   const char* op = method.c_str();
   TORCH_CHECK_VALUE(squares || rows == cols, op, ": the matrix must be square, not ", rows, " x ", cols);
   TORCH_CHECK_TYPE(b.scalar_type() == at::kFloat || b.scalar_type() == at::kDouble, op,

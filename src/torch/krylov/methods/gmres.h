@@ -6,7 +6,7 @@
 // V orthonormal by Gram and Schmidt, done twice; H made triangular by one rotation an iteration, whose last right-hand
 // side is the norm of the residual. A cycle is what lies between two restarts.
 #pragma once
-#include "krylov/run.h"
+#include "krylov/methods/run.h"
 
 namespace gossamer::krylov {
 

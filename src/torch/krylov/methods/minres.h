@@ -9,7 +9,7 @@
 //
 //   w_next = (v - ε w_before - δ w) / γ,   x += φ w_next,   r = sn² r - cs φ̄ s_next / β_next
 #pragma once
-#include "krylov/run.h"
+#include "krylov/methods/run.h"
 
 namespace gossamer::krylov {
 
@@ -41,14 +41,16 @@ Steps minres(Run<S>& run) {
       co_return;
     }
     beta_before = beta, beta = sqrt(square);
-    const Scalars epsilon_before = epsilon, delta = cs * delta_bar + sn * alpha, gamma_bar = sn * delta_bar - cs * alpha;
+    const Scalars epsilon_before = epsilon, delta = cs * delta_bar + sn * alpha,
+                  gamma_bar = sn * delta_bar - cs * alpha;
     epsilon = sn * beta, delta_bar = -(cs * beta);
     const Scalars gamma = sqrt(gamma_bar * gamma_bar + beta * beta);
     cs = run.quotient(gamma_bar, gamma), sn = run.quotient(beta, gamma);
     const Scalars phi = cs * phi_bar, by_gamma = run.ratio(1.0, gamma);
     phi_bar = sn * phi_bar;
-    run.pass({set<Scalars>(w_before, {{by_gamma, v}, {-(epsilon_before * by_gamma), w_before}, {-(delta * by_gamma), w}}),
-              set<Scalars>(x, {{1.0, x}, {run.ratio(phi, 1.0), w_before}})});
+    run.pass(
+        {set<Scalars>(w_before, {{by_gamma, v}, {-(epsilon_before * by_gamma), w_before}, {-(delta * by_gamma), w}}),
+         set<Scalars>(x, {{1.0, x}, {run.ratio(phi, 1.0), w_before}})});
     std::swap(w, w_before);
     Scalars norm = abs(phi_bar);
     if (run.problem.preconditioned) {  // φ̄ is the norm of M's; ours is the usual one
@@ -58,8 +60,7 @@ Steps minres(Run<S>& run) {
     const bool more = run.go_on(norm);
     co_await run.report();
     if (!more) co_return;
-    run.shrink({&s, &before, &v, &w, &w_before, &y},
-               {&beta, &beta_before, &phi_bar, &delta_bar, &epsilon, &cs, &sn});
+    run.shrink({&s, &before, &v, &w, &w_before, &y}, {&beta, &beta_before, &phi_bar, &delta_bar, &epsilon, &cs, &sn});
   }
 }
 

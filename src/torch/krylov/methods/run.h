@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "core/csr.h"
-#include "krylov/problem.h"
-#include "krylov/spaces.h"
+#include "krylov/methods/problem.h"
+#include "krylov/methods/spaces.h"
 
 namespace gossamer::krylov {
 
@@ -24,10 +24,7 @@ class Run : public Krylov {
   using Scalars = typename S::Scalars;
 
   explicit Run(const Problem& given)
-      : problem(given),
-        b_(problem.b.dim() == 1 ? problem.b.unsqueeze(1) : problem.b),
-        k_(b_.size(1)),
-        steps_(solve()) {
+      : problem(given), b_(problem.b.dim() == 1 ? problem.b.unsqueeze(1) : problem.b), k_(b_.size(1)), steps_(solve()) {
     b_ = b_.contiguous();
     if (!problem.x0)
       X_ = at::zeros({problem.cols, k_}, b_.options());
@@ -138,8 +135,8 @@ class Run : public Krylov {
   Steps cycle();
 
   Tensor block_of(const Tensor& t, int64_t rows, int64_t k, const char* what) const {
-    TORCH_CHECK_VALUE(t.dim() >= 1 && t.dim() <= 2 && t.size(0) == rows && t.numel() == rows * k, problem.method, ": ", what, " has shape ",
-                      shape_text(t), ", not (", rows, ",) or (", rows, ", ", k, ")");
+    TORCH_CHECK_VALUE(t.dim() >= 1 && t.dim() <= 2 && t.size(0) == rows && t.numel() == rows * k, problem.method, ": ",
+                      what, " has shape ", shape_text(t), ", not (", rows, ",) or (", rows, ", ", k, ")");
     return t.reshape({rows, k}).contiguous();
   }
   // The columns that have not converged and, if there are several, some that have: products are fastest with four

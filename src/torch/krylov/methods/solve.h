@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The loop around the cycles of a method: measure, decide, begin again. See run.h.
 #pragma once
-#include "krylov/bicgstab.h"
-#include "krylov/cg.h"
-#include "krylov/gmres.h"
-#include "krylov/lsmr.h"
-#include "krylov/minres.h"
-#include "krylov/run.h"
+#include "krylov/methods/bicgstab.h"
+#include "krylov/methods/cg.h"
+#include "krylov/methods/gmres.h"
+#include "krylov/methods/lsmr.h"
+#include "krylov/methods/minres.h"
+#include "krylov/methods/run.h"
 
 namespace gossamer::krylov {
 

@@ -36,12 +36,18 @@ class FusedScalars {
     for (size_t c = 0; c < result.size(); ++c) result[c] = f(a.at(c), b.at(c));
     return FusedScalars(std::move(result));
   }
-  FusedScalars operator-() const { return map([](double x, double y) { return y - x; }, *this, 0.0); }
+  FusedScalars operator-() const {
+    return map([](double x, double y) { return y - x; }, *this, 0.0);
+  }
   friend FusedScalars operator+(const FusedScalars& a, const FusedScalars& b) { return map(std::plus<>(), a, b); }
   friend FusedScalars operator-(const FusedScalars& a, const FusedScalars& b) { return map(std::minus<>(), a, b); }
   friend FusedScalars operator*(const FusedScalars& a, const FusedScalars& b) { return map(std::multiplies<>(), a, b); }
-  friend FusedScalars sqrt(const FusedScalars& a) { return map([](double x, double) { return std::sqrt(x); }, a, a); }
-  friend FusedScalars abs(const FusedScalars& a) { return map([](double x, double) { return std::fabs(x); }, a, a); }
+  friend FusedScalars sqrt(const FusedScalars& a) {
+    return map([](double x, double) { return std::sqrt(x); }, a, a);
+  }
+  friend FusedScalars abs(const FusedScalars& a) {
+    return map([](double x, double) { return std::fabs(x); }, a, a);
+  }
   // This / b where the mask has the column and b is not 0, and 0 elsewhere.
   FusedScalars over(const FusedScalars& b, const Mask& where) const {
     Numbers result(where.size());

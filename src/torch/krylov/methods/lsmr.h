@@ -4,7 +4,7 @@
 // Golub and Kahan's bidiagonalisation,        β u = A v - α u,   α v = Aᵀ u - β v,
 // and two QR factorisations of it, by three rotations an iteration; ζ̄ is the norm of Aᵀ(b - A x) - damp² x.
 #pragma once
-#include "krylov/run.h"
+#include "krylov/methods/run.h"
 
 namespace gossamer::krylov {
 
@@ -54,7 +54,8 @@ Steps lsmr(Run<S>& run) {
     zeta_bar = -(second.s * zeta_bar);
     const Scalars back = run.ratio(theta_bar * first.r, rho * rho_bar), step = run.ratio(zeta, first.r * second.r);
     run.pass({set<Scalars>(v, {{run.ratio(1.0, alpha), v}}), set<Scalars>(h_bar, {{1.0, h}, {-back, h_bar}}),
-              set<Scalars>(x, {{1.0, x}, {step, h_bar}}), set<Scalars>(h, {{1.0, v}, {-run.ratio(theta, first.r), h}})});
+              set<Scalars>(x, {{1.0, x}, {step, h_bar}}),
+              set<Scalars>(h, {{1.0, v}, {-run.ratio(theta, first.r), h}})});
     rho = first.r, rho_bar = second.r, c_bar = second.c, s_bar = second.s;
     const bool more = run.go_on(abs(zeta_bar));
     co_await run.report();

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "krylov/steps.h"
+#include "krylov/methods/steps.h"
 
 namespace gossamer::krylov {
 

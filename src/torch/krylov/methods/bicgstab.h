@@ -6,7 +6,7 @@
 //
 // Two products and five passes an iteration. Where it breaks down (ρ, r₀·v or ω is 0) it begins again with another r₀.
 #pragma once
-#include "krylov/run.h"
+#include "krylov/methods/run.h"
 
 namespace gossamer::krylov {
 
