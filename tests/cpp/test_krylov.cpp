@@ -23,8 +23,8 @@ gs::SparseMatrix general() {
 }
 
 // x, dA on the pattern and db, of Σ sin(x).
-void expect_same(Method method, gs::SparseMatrix A, const la::KrylovOptions& options) {
-  A.requires_grad_();
+void expect_same(Method method, const gs::SparseMatrix& given, const la::KrylovOptions& options) {
+  const auto A = given.detach().clone().requires_grad_();
   const Tensor b = torch::randn({12, 2}, f64).requires_grad_(), c = b.detach().clone().requires_grad_();
   const Tensor X = A.detach().to_dense().requires_grad_();
   const auto [x, info] = method(A, b, options);

@@ -58,15 +58,18 @@ struct At {
   Tensor product(const Tensor& v, bool other) const { return A.apply(v, params, t != other); }
   bool wide() const { return options.damp == 0 && (t ? A.shape()[1] < A.shape()[0] : A.shape()[0] < A.shape()[1]); }
 
-  // ∂⟨u, A(params) v⟩ / ∂ params: undefined for a parameter that wants none or has none.
+  // ∂⟨u, A(params) v⟩ / ∂ params, undefined for a parameter that wants none or has none. By aliases of the parameters:
+  // v may depend on them, too, and that is not meant.
   variable_list pull(const Tensor& v, const Tensor& u) const {
-    variable_list wanted, result(params.size());
-    for (const Tensor& p : params)
-      if (p.requires_grad()) wanted.push_back(p);
-    if (wanted.empty()) return result;
     const bool record = at::GradMode::is_enabled();
     const at::AutoGradMode on(true);
-    const auto found = torch::autograd::grad({A.apply(v, params, t)}, wanted, {u}, record, record, true);
+    variable_list aliases, wanted, result(params.size());
+    for (const Tensor& p : params) {
+      aliases.push_back(p.requires_grad() ? p.view_as(p) : p);
+      if (p.requires_grad()) wanted.push_back(aliases.back());
+    }
+    if (wanted.empty()) return result;
+    const auto found = torch::autograd::grad({A.apply(v, aliases, t)}, wanted, {u}, record, record, true);
     for (size_t k = 0, at = 0; k < params.size(); ++k)
       if (params[k].requires_grad()) result[k] = found[at++];
     return result;

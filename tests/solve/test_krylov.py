@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Iterative solves against dense torch, finite differences and SciPy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import scipy.sparse.linalg as sl
+import torch
+from torch import Tensor
+from torch.autograd import gradcheck, gradgradcheck
+
+import gossamer as gs
+from gossamer import linalg
+
+F64 = torch.float64
+METHODS = ["cg", "minres", "gmres", "bicgstab", "lsmr"]
+SYMMETRIC = ["cg", "minres"]
+SQUARE = METHODS[:4]
+
+
+def matrix_for(method: str, grid: tuple[int, int] = (4, 3)) -> gs.SparseMatrix:
+    """Positive definite for the symmetric methods, else unsymmetric."""
+    A = gs.poisson(grid, dtype=F64)
+    noise = torch.rand(A.nnz, dtype=F64, generator=torch.Generator().manual_seed(3))
+    return A if method in SYMMETRIC else A.with_values(A.values + 0.3 * noise)
+
+
+def numbers(*size: int, seed: int = 0) -> Tensor:
+    return torch.randn(size, dtype=F64, generator=torch.Generator().manual_seed(seed))
+
+
+def dense_of(A: gs.SparseMatrix, values: Tensor) -> Tensor:
+    rows, cols = A.pattern.row_indices, A.indices.long()
+    return torch.zeros(A.shape, dtype=F64).index_put((rows, cols), values)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("columns", [(), (1,), (3,), (21,)])
+def test_solutions_and_residuals(method: str, columns: tuple[int, ...]) -> None:
+    A, b = matrix_for(method, (12, 11)), numbers(132, *columns)
+    x, info = getattr(linalg, method)(A, b, rtol=1e-10)
+    torch.testing.assert_close(x, torch.linalg.solve(A.to_dense(), b), rtol=1e-6, atol=1e-7)
+    assert info.iterations.shape == info.residual.shape == info.converged.shape == columns
+    assert info.converged.all()
+    r = b - A @ x
+    wanted, scale = (A.T @ r, A.T @ b) if method == "lsmr" else (r, b)
+    torch.testing.assert_close(info.residual, wanted.norm(dim=0))
+    assert (info.residual <= 1e-10 * scale.norm(dim=0)).all()
+
+
+@pytest.mark.parametrize("method", ["cg", "minres"])
+def test_as_many_iterations_as_scipy(method: str) -> None:
+    A, b = gs.poisson((40, 40), dtype=F64), numbers(1600)
+    count = [0]
+    getattr(sl, method)(A.to_scipy(), b.numpy(), rtol=1e-8, callback=lambda _: count.__setitem__(0, count[0] + 1))
+    _, info = getattr(linalg, method)(A, b, rtol=1e-8)
+    assert abs(int(info.iterations) - count[0]) <= 0.15 * count[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_gradients_of_both_orders(method: str) -> None:
+    """Values vary freely, also those of a symmetric matrix, whose perturbations are not symmetric."""
+    A, b = matrix_for(method), numbers(12, 2)
+    perm = A.pattern.tensors(True)[4].long()
+
+    def f(v: Tensor, b: Tensor) -> Tensor:
+        v = (v + v[perm]) / 2 if method in SYMMETRIC else v
+        return getattr(linalg, method)(A.with_values(v), b, rtol=1e-13)[0]
+
+    inputs = A.values.clone().requires_grad_(), b.requires_grad_()
+    assert gradcheck(f, inputs, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(f, inputs)
+
+
+@pytest.mark.parametrize("method", SYMMETRIC)
+def test_second_derivative_in_an_unsymmetric_direction(method: str) -> None:
+    """A is symmetric, its perturbation is not: right only if solves keep track of which transpose they are."""
+    A, b, w = matrix_for(method), numbers(12, seed=1), numbers(12, seed=2)
+    direction = numbers(A.nnz, seed=3)
+
+    def second(solve: Any) -> Tensor:
+        v = A.values.clone().requires_grad_()
+        (first,) = torch.autograd.grad((solve(v) * w).sin().sum(), v, create_graph=True)
+        return torch.autograd.grad((first * direction).sum(), v)[0]
+
+    ours = second(lambda v: getattr(linalg, method)(A.with_values(v), b, rtol=1e-14, maxiter=1000)[0])
+    dense = second(lambda v: torch.linalg.solve(dense_of(A, v), b))
+    torch.testing.assert_close(ours, dense, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["gmres", "bicgstab"])
+@pytest.mark.parametrize("kind", ["matrix", "factor", "callable"])
+def test_the_adjoint_uses_the_transpose_of_M(method: str, kind: str) -> None:
+    """M is the inverse of an unsymmetric A, so that two iterations suffice, in the adjoint only with Mᵀ."""
+    A = matrix_for(method)
+    inverse = gs.from_dense(torch.linalg.inv(A.to_dense()))
+
+    class Callable:
+        def __init__(self, P: gs.SparseMatrix) -> None:
+            self.P = P
+
+        def __call__(self, r: Tensor) -> Tensor:
+            return self.P @ r
+
+        @property
+        def T(self) -> Callable:
+            return Callable(self.P.T)
+
+    M = {"matrix": inverse, "factor": linalg.factorize(A), "callable": Callable(inverse)}[kind]
+    v, b = A.values.clone().requires_grad_(), numbers(12).requires_grad_()
+    x, info = getattr(linalg, method)(A.with_values(v), b, M=M, maxiter=2)
+    assert info.iterations <= 2
+    ours = torch.autograd.grad(x.sin().sum(), (v, b))
+    dense = torch.autograd.grad(torch.linalg.solve(dense_of(A, v), b).sin().sum(), (v, b))
+    for one, other in zip(ours, dense, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
+
+
+def test_a_callable_without_a_transpose_is_told_when_the_gradient_needs_it() -> None:
+    A, b = matrix_for("gmres"), numbers(12).requires_grad_()
+    x, _ = linalg.gmres(A, b, M=lambda r: r / 4)
+    with pytest.raises(TypeError, match="needs Mᵀ"):
+        x.sum().backward()
+
+
+@pytest.mark.parametrize("method", SQUARE)
+def test_preconditioners(method: str) -> None:
+    A, b = matrix_for(method, (10, 10)), numbers(100, 3)
+    scale = 0.5 + torch.rand(100, dtype=F64, generator=torch.Generator().manual_seed(1))
+    A = gs.diag(scale) @ A @ gs.diag(scale)
+    M = gs.diag(1 / A.diagonal())
+    solve = getattr(linalg, method)
+    for given in (M, lambda r: M @ r):
+        x, info = solve(A, b, M=given, rtol=1e-11)
+        torch.testing.assert_close(x, torch.linalg.solve(A.to_dense(), b), rtol=1e-7, atol=1e-8)
+        assert (info.iterations < solve(A, b, rtol=1e-11)[1].iterations).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_frozen_columns_do_not_change(method: str) -> None:
+    """A column that converges at once gets the same solution beside others that take long, and none goes wrong."""
+    A = gs.poisson((20, 20), dtype=F64)
+    vectors = torch.linalg.eigh(A.to_dense()).eigenvectors
+    easy, hard = vectors[:, [0, 7]], numbers(400, 6)
+    b = torch.cat([easy[:, :1], hard, easy[:, 1:], torch.zeros(400, 1, dtype=F64)], 1)
+    solve = getattr(linalg, method)
+    x, info = solve(A, b, rtol=1e-10)
+    assert info.iterations[[0, 7]].max() <= 8 < info.iterations[1:7].min() and info.iterations[8] == 0
+    assert (x[:, 8] == 0).all()
+    torch.testing.assert_close(x, torch.linalg.solve(A.to_dense(), b), rtol=1e-6, atol=1e-7)
+    for c in (0, 7):
+        seen: list[Tensor] = []
+        early, _ = solve(A, b, rtol=1e-10, maxiter=int(info.iterations[c]), check=False)
+        torch.testing.assert_close(early[:, c], x[:, c], rtol=0, atol=0 if method != "gmres" else 1e-13)
+        del seen
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_beginning_at_the_solution_and_at_zero(method: str) -> None:
+    A, b = matrix_for(method, (6, 6)), numbers(36)
+    solve = getattr(linalg, method)
+    x, _ = solve(A, b, rtol=1e-12)
+    again, info = solve(A, b, x0=x, rtol=1e-8)
+    assert info.iterations == 0 and torch.equal(again, x)
+    zero, info = solve(A, torch.zeros(36, dtype=F64), x0=x)
+    assert info.iterations == 0 and (zero == 0).all() and info.converged
+    closer, info = solve(A, b, x0=x + 1e-4 * numbers(36, seed=9), rtol=1e-9)
+    torch.testing.assert_close(closer, x, rtol=1e-6, atol=1e-7)
+    assert torch.equal(solve(A, b[:, None], x0=x[:, None], rtol=1e-8)[0][:, 0], x)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_convergence_raises_forward_and_backward(method: str) -> None:
+    A, b = matrix_for(method, (20, 20)).requires_grad_(), numbers(400)
+    solve = getattr(linalg, method)
+    with pytest.raises(gs.ConvergenceError, match=rf"{method}: no convergence.*maxiter.*after 3 iterations.*wanted"):
+        solve(A, b, maxiter=3)
+    x, info = solve(A, b, maxiter=3, check=False)
+    assert not info.converged and info.iterations == 3 and torch.isfinite(x).all()
+    x, _ = solve(A, b, maxiter=30, rtol=0.3, adjoint_rtol=1e-12)
+    with pytest.raises(gs.ConvergenceError, match=f"{method} with the transpose: no convergence"):
+        (x * numbers(400, seed=5)).sum().backward()
+    x, _ = solve(A, b, maxiter=30, rtol=0.3, adjoint_rtol=1e-12, callback=lambda info: None)  # driven by Python
+    with pytest.raises(gs.ConvergenceError, match=f"{method} with the transpose: no convergence"):
+        (x * numbers(400, seed=5)).sum().backward()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_breakdowns_and_bad_numbers_raise(method: str) -> None:
+    solve = getattr(linalg, method)
+    A, b = matrix_for(method), numbers(12, 2)
+    for bad in (torch.nan, torch.inf):
+        with pytest.raises(gs.ConvergenceError, match="column 1: a number that is not finite"):
+            c = b.clone()
+            c[3, 1] = bad
+            solve(A, c)
+        with pytest.raises(gs.ConvergenceError):
+            v = A.values.clone()
+            v[5] = bad
+            solve(A.with_values(v), b)
+    singular = gs.from_dense(torch.ones(2, 2, dtype=F64))
+    if method != "lsmr":
+        with pytest.raises(gs.ConvergenceError):
+            solve(singular, torch.tensor([1.0, 0.0], dtype=F64))
+        with pytest.raises(gs.ConvergenceError):  # rounding does not allow that
+            solve(gs.poisson((30, 30), dtype=F64), numbers(900), rtol=1e-18)
+
+
+def test_cg_says_what_is_not_positive_definite() -> None:
+    A, b = gs.poisson(5, dtype=F64), numbers(5)
+    with pytest.raises(gs.ConvergenceError, match="A is not positive definite"):
+        linalg.cg(-A, b)
+    for method in SYMMETRIC:
+        with pytest.raises(gs.ConvergenceError, match="M is not positive definite"):
+            getattr(linalg, method)(A, b, M=-gs.eye(5, dtype=F64))
+
+
+def test_wrong_arguments_are_named() -> None:
+    A, b = gs.poisson(5, dtype=F64), numbers(5)
+    for call, error, text in [
+        (lambda: linalg.cg(A.to_dense(), b), TypeError, "A must be a SparseMatrix"),
+        (lambda: linalg.cg(A, numbers(4)), ValueError, "b"),
+        (lambda: linalg.cg(A, b.float()), (TypeError, ValueError), "b"),
+        (lambda: linalg.cg(A, b, x0=numbers(4)), ValueError, "x0"),
+        (lambda: linalg.cg(A, b, x0=numbers(5, 1)), ValueError, "x0"),
+        (lambda: linalg.cg(A, b, rtol=-1.0), ValueError, "rtol"),
+        (lambda: linalg.cg(A, b, maxiter=-1), ValueError, "maxiter"),
+        (lambda: linalg.gmres(A, b, restart=0), ValueError, "restart"),
+        (lambda: linalg.cg(A, b, M=3), TypeError, "M must be"),
+        (lambda: linalg.cg(gs.random(3, 4, density=1.0, dtype=F64), numbers(3)), ValueError, "square, not 3 x 4"),
+        (lambda: linalg.lsmr(A, b, M=A), ValueError, "no preconditioner"),
+        (lambda: linalg.lsmr(A, b, x0=b, damp=1.0), ValueError, "x0"),
+        (lambda: linalg.cg(A.with_values(torch.stack([A.values] * 2, 1)), b), ValueError, "one matrix"),
+        (lambda: linalg.cg(A, b, M=lambda r: 3), TypeError, "a product must be a torch.Tensor"),
+        (lambda: linalg.cg(A, b, M=lambda r: r[:2]), ValueError, "a product has shape"),
+    ]:
+        with pytest.raises(error, match=text):
+            call()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_float32_inference_threads_and_vmap(method: str) -> None:
+    A, b = matrix_for(method, (9, 8)), numbers(72, 4)
+    solve, exact = getattr(linalg, method), torch.linalg.solve(A.to_dense(), b)
+    with torch.inference_mode():
+        x, info = solve(A.to(dtype=torch.float32), b.float())
+    assert x.dtype is torch.float32 and info.converged.all()
+    torch.testing.assert_close(x.double(), exact, rtol=2e-3, atol=2e-3)
+    batched = torch.func.vmap(lambda c: solve(A, c, rtol=1e-10)[0], in_dims=1, out_dims=1)(b)
+    torch.testing.assert_close(batched, exact, rtol=1e-6, atol=1e-7)
+    stack = torch.stack([A.values, 2 * A.values])
+    halves = torch.func.vmap(lambda v: solve(A.with_values(v), b, rtol=1e-10)[0])(stack)
+    torch.testing.assert_close(halves, torch.stack([exact, exact / 2]), rtol=1e-6, atol=1e-7)
+    threads = torch.get_num_threads()
+    one = solve(A, b)[0]
+    torch.set_num_threads(3)
+    try:
+        assert torch.equal(solve(A, b)[0], one)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_lsmr_tall_wide_and_damped() -> None:
+    for rows, cols, damp in [(9, 5, 0.0), (5, 9, 0.0), (9, 5, 0.6), (5, 9, 0.6)]:
+        A = gs.from_dense(numbers(rows, cols) * (numbers(rows, cols, seed=4) > -0.5))
+        b = numbers(rows, 2)
+
+        def ours(v: Tensor, b: Tensor, A: gs.SparseMatrix = A, damp: float = damp) -> Tensor:
+            return linalg.lsmr(A.with_values(v), b, damp=damp, rtol=1e-14, maxiter=2000)[0]
+
+        D = A.to_dense()
+        normal = D.T @ D + damp**2 * torch.eye(cols, dtype=F64)
+        torch.testing.assert_close(
+            ours(A.values, b), torch.linalg.solve(normal, D.T @ b) if damp else torch.linalg.pinv(D) @ b
+        )
+        inputs = A.values.clone().requires_grad_(), b.requires_grad_()
+        assert gradcheck(ours, inputs, check_forward_ad=True)
+        assert gradgradcheck(ours, inputs)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_unrolled_differentiates_the_iterations(method: str) -> None:
+    A, b = matrix_for(method), numbers(12, 2)
+
+    def f(v: Tensor, b: Tensor, d: Tensor) -> Tensor:
+        M = None if method == "lsmr" else gs.diag(d)
+        x, info = getattr(linalg, method)(A.with_values(v), b, M=M, maxiter=3, unrolled=True)
+        assert not info.converged.any()
+        return x + 0 * d.sum()
+
+    d = (0.2 + 0.1 * torch.rand(12, dtype=F64)).requires_grad_()
+    assert gradcheck(f, (A.values.clone().requires_grad_(), b.requires_grad_(), d))
+
+
+def test_callbacks_see_every_iteration_and_may_stop() -> None:
+    A, b = gs.poisson((8, 8), dtype=F64), numbers(64).requires_grad_()
+    for method in METHODS:
+        seen: list[linalg.KrylovInfo] = []
+        x, info = getattr(linalg, method)(A, b, callback=seen.append)
+        assert [int(now.iterations) for now in seen] == list(range(1, int(info.iterations) + 1))
+        torch.testing.assert_close(x, getattr(linalg, method)(A, b)[0], rtol=1e-6, atol=1e-7)
+        x.sum().backward()
+
+    def stop(info: linalg.KrylovInfo) -> None:
+        raise StopIteration("enough")
+
+    with pytest.raises(StopIteration):
+        linalg.cg(A, b, callback=stop)
+
+
+def test_compile_and_autocast() -> None:
+    A, b = gs.poisson((5, 5), dtype=F64), numbers(25)
+    compiled = torch.compile(lambda v, b: linalg.cg(A.with_values(v), b)[0], backend="aot_eager", fullgraph=True)
+    v = A.values.clone().requires_grad_()
+    compiled(v, b).sum().backward()
+    w = A.values.clone().requires_grad_()
+    torch.linalg.solve(dense_of(A, w), b).sum().backward()
+    torch.testing.assert_close(v.grad, w.grad, rtol=1e-5, atol=1e-6)
+
+
+# The signal comes while C++ is at work, which the main thread's Python cannot see.
+INTERRUPTED = """
+import os, signal, threading, torch, gossamer as gs
+signal.signal(signal.SIGINT, signal.default_int_handler)
+A = gs.poisson((700, 700), dtype=torch.float64)
+b = torch.ones(490000, dtype=torch.float64, requires_grad=True)
+x, _ = gs.linalg.cg(A, b, rtol=0.9, adjoint_rtol=1e-30, maxiter=10**8)
+for work in (lambda: gs.linalg.cg(A, b, rtol=1e-30, maxiter=10**8), lambda: x.sin().sum().backward()):
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    try:
+        work()
+        print("finished", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    except RuntimeError:
+        try:
+            for _ in range(10**9):
+                pass
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+print(bool(gs.linalg.cg(gs.poisson(30, dtype=torch.float64), torch.ones(30, dtype=torch.float64))[1].converged))
+"""
+
+
+def test_control_c_returns_at_once() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "interrupted\ninterrupted\nTrue\n", done.stdout + done.stderr
