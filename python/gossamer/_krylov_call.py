@@ -4,9 +4,7 @@ preconditioner is Python."""
 
 from __future__ import annotations
 
-import _thread
 import ctypes
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -182,43 +180,22 @@ def _by_op(
     how = call.method, call.rtol, call.atol, call.maxiter, call.restart, call.damp, call.check, call.adjoint_rtol
     try:
         x, info = torch.ops.gossamer.krylov_solve.default(tensors, A.values, b, x0, M, A.shape, *how, t, m_t)
-    except RuntimeError:
-        if _interrupt.caught():
-            raise KeyboardInterrupt from None
-        raise
+    finally:
+        _look_for_signals()
     return x, _info_of(info)
 
 
-class _Interrupt:
-    """Ctrl-C within the op: C++ asks `pressed` some times a second, and stops if it says so.
-
-    The signal is Python's, and its handler runs when Python does: within `pressed`. In a backward there is nobody to
-    turn C++'s error into KeyboardInterrupt, so the signal is sent once more.
-    """
-
-    def __init__(self) -> None:
-        self._caught = False
-        self._hook = ctypes.CFUNCTYPE(ctypes.c_int)(self._pressed)  # must live as long as C++ may ask
-        torch.ops.gossamer.krylov_interrupted(ctypes.cast(self._hook, ctypes.c_void_p).value)
-
-    def _pressed(self) -> int:
-        try:
-            for _ in range(2):  # a loop looks for signals
-                pass
-        except BaseException:
-            self._caught = True
-            threading.Timer(0.02, self._again).start()
-            return 1
-        return 0
-
-    def _again(self) -> None:
-        if self.caught():
-            _thread.interrupt_main()
-
-    def caught(self) -> bool:
-        """Whether there was one that nobody has taken."""
-        caught, self._caught = self._caught, False
-        return caught
+def _look_for_signals() -> None:
+    """Nothing: Python looks for signals when it calls a function. A KeyboardInterrupt then replaces the op's error."""
 
 
-_interrupt = _Interrupt()
+def _let_signals_through() -> None:
+    """Ctrl-C within the op: C++ looks for signals some times a second, by these functions of Python, whose library it
+    does not link. A signal that raises is sent once more and ends the op with an error, and Python raises
+    KeyboardInterrupt as soon as it runs again; also in a backward, whose caller is torch."""
+    names = "PyGILState_Ensure", "PyErr_CheckSignals", "PyErr_Clear", "PyErr_SetInterrupt", "PyGILState_Release"
+    addresses = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names]
+    torch.ops.gossamer.krylov_signals(addresses)
+
+
+_let_signals_through()

@@ -52,13 +52,12 @@ def test_solutions_and_residuals(method: str, columns: tuple[int, ...]) -> None:
     assert (info.residual <= 1e-10 * scale.norm(dim=0)).all()
 
 
-@pytest.mark.parametrize("method", ["cg", "minres"])
-def test_as_many_iterations_as_scipy(method: str) -> None:
+def test_as_many_iterations_as_scipy() -> None:
     A, b = gs.poisson((40, 40), dtype=F64), numbers(1600)
     count = [0]
-    getattr(sl, method)(A.to_scipy(), b.numpy(), rtol=1e-8, callback=lambda _: count.__setitem__(0, count[0] + 1))
-    _, info = getattr(linalg, method)(A, b, rtol=1e-8)
-    assert abs(int(info.iterations) - count[0]) <= 0.15 * count[0]
+    sl.cg(A.to_scipy(), b.numpy(), rtol=1e-8, callback=lambda _: count.__setitem__(0, count[0] + 1))
+    _, info = linalg.cg(A, b, rtol=1e-8)
+    assert abs(int(info.iterations) - count[0]) <= 2
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -153,10 +152,8 @@ def test_frozen_columns_do_not_change(method: str) -> None:
     assert (x[:, 8] == 0).all()
     torch.testing.assert_close(x, torch.linalg.solve(A.to_dense(), b), rtol=1e-6, atol=1e-7)
     for c in (0, 7):
-        seen: list[Tensor] = []
         early, _ = solve(A, b, rtol=1e-10, maxiter=int(info.iterations[c]), check=False)
         torch.testing.assert_close(early[:, c], x[:, c], rtol=0, atol=0 if method != "gmres" else 1e-13)
-        del seen
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -181,10 +178,10 @@ def test_no_convergence_raises_forward_and_backward(method: str) -> None:
         solve(A, b, maxiter=3)
     x, info = solve(A, b, maxiter=3, check=False)
     assert not info.converged and info.iterations == 3 and torch.isfinite(x).all()
-    x, _ = solve(A, b, maxiter=30, rtol=0.3, adjoint_rtol=1e-12)
+    x, _ = solve(A, b, maxiter=15, rtol=0.5, adjoint_rtol=1e-12)
     with pytest.raises(gs.ConvergenceError, match=f"{method} with the transpose: no convergence"):
         (x * numbers(400, seed=5)).sum().backward()
-    x, _ = solve(A, b, maxiter=30, rtol=0.3, adjoint_rtol=1e-12, callback=lambda info: None)  # driven by Python
+    x, _ = solve(A, b, maxiter=15, rtol=0.5, adjoint_rtol=1e-12, callback=lambda info: None)  # driven by Python
     with pytest.raises(gs.ConvergenceError, match=f"{method} with the transpose: no convergence"):
         (x * numbers(400, seed=5)).sum().backward()
 
@@ -270,7 +267,7 @@ def test_lsmr_tall_wide_and_damped() -> None:
         b = numbers(rows, 2)
 
         def ours(v: Tensor, b: Tensor, A: gs.SparseMatrix = A, damp: float = damp) -> Tensor:
-            return linalg.lsmr(A.with_values(v), b, damp=damp, rtol=1e-14, maxiter=2000)[0]
+            return linalg.lsmr(A.with_values(v), b, damp=damp, rtol=1e-12, maxiter=2000)[0]
 
         D = A.to_dense()
         normal = D.T @ D + damp**2 * torch.eye(cols, dtype=F64)

@@ -11,14 +11,26 @@
 namespace gossamer::krylov {
 namespace {
 
-using Hook = int (*)();
-std::atomic<Hook> interrupted{nullptr};
+// Functions of Python's library, which Python gives: the lock, and what looks for signals.
+struct Signals {
+  int (*lock)();
+  int (*look)();
+  void (*clear)();
+  void (*send_again)();
+  void (*unlock)(int);
+};
+std::atomic<const Signals*> signals{nullptr};
 
-void set_interrupted(int64_t address) {
-  interrupted = reinterpret_cast<Hook>(address);
+void set_signals(at::IntArrayRef a) {
+  TORCH_CHECK_VALUE(a.size() == 5, "krylov_signals: five addresses are wanted, not ", a.size());
+  const auto given = [&]<class F>(size_t k, F*) { return reinterpret_cast<F*>(a[k]); };
+  static Signals of_python;
+  of_python = {given(0, of_python.lock), given(1, of_python.look), given(2, of_python.clear),
+               given(3, of_python.send_again), given(4, of_python.unlock)};
+  signals = &of_python;
 }
 
-const Composites composites = Composites().def("krylov_interrupted(int address) -> ()", set_interrupted);
+const Composites composites = Composites().def("krylov_signals(int[] functions) -> ()", set_signals);
 
 }  // namespace
 
@@ -28,8 +40,13 @@ void throw_if_interrupted() {
   const Clock::time_point now = Clock::now();
   if (now - last < std::chrono::milliseconds(50)) return;
   last = now;
-  const Hook hook = interrupted.load();
-  TORCH_CHECK(!hook || !hook(), "krylov: interrupted by Ctrl-C");
+  const Signals* python = signals.load();
+  if (!python) return;
+  const int state = python->lock();
+  const bool raised = python->look() != 0;
+  if (raised) python->clear(), python->send_again();
+  python->unlock(state);
+  TORCH_CHECK(!raised, "krylov: interrupted by a signal");
 }
 
 linalg::KrylovInfo info_of(const Tensor& numbers) {

@@ -60,7 +60,7 @@ Steps Run<S>::solve() {
     double progress = 0;  // the worst of any column
     std::vector<int64_t> open;
     for (int64_t c = 0; c < k_; ++c) {
-      converged_[c] = norms_[c] <= targets_[c];
+      converged_[c] = std::isfinite(norms_[c]) && norms_[c] <= targets_[c];
       if (!std::isfinite(norms_[c])) fail("a number that is not finite came up");
       if (!converged_[c]) open.push_back(c), progress = std::max(progress, norms_[c] / before[c]);
     }
@@ -71,7 +71,7 @@ Steps Run<S>::solve() {
       co_return;
     }
     stagnant = progress < (restarted_ ? 1 - 1e-12 : 0.5) ? 0 : stagnant + 1;
-    if (stagnant == 2) {
+    if (stagnant == 2 || (problem.damp != 0 && total_ > 0)) {  // a damped problem cannot go on from another x than 0
       fail("the residual does not become smaller");
       co_return;
     }
