@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CG: microseconds an iteration beside SciPy, columns together and one by one, errors of derivatives against dense torch.
+"""CG: time of an iteration beside SciPy, columns together and one by one, errors of derivatives against dense torch.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m bench.studies.krylov
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Derivatives of iterative solves, against finite differences and dense torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import gradcheck, gradgradcheck
+
+import gossamer as gs
+from gossamer import linalg
+
+F64 = torch.float64
+METHODS = ["cg", "minres", "gmres", "bicgstab", "lsmr"]
+SYMMETRIC = ["cg", "minres"]
+
+
+def matrix_for(method: str, grid: tuple[int, int] = (4, 3)) -> gs.SparseMatrix:
+    """Positive definite for the symmetric methods, else unsymmetric."""
+    A = gs.poisson(grid, dtype=F64)
+    noise = torch.rand(A.nnz, dtype=F64, generator=torch.Generator().manual_seed(3))
+    return A if method in SYMMETRIC else A.with_values(A.values + 0.3 * noise)
+
+
+def numbers(*size: int, seed: int = 0) -> Tensor:
+    return torch.randn(size, dtype=F64, generator=torch.Generator().manual_seed(seed))
+
+
+def dense_of(A: gs.SparseMatrix, values: Tensor) -> Tensor:
+    rows, cols = A.pattern.row_indices, A.indices.long()
+    return torch.zeros(A.shape, dtype=F64).index_put((rows, cols), values)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_gradients_of_both_orders(method: str) -> None:
+    """Values vary freely, also those of a symmetric matrix, whose perturbations are not symmetric."""
+    A, b = matrix_for(method), numbers(12, 2)
+    perm = A.pattern.tensors(True)[4].long()
+
+    def f(v: Tensor, b: Tensor) -> Tensor:
+        v = (v + v[perm]) / 2 if method in SYMMETRIC else v
+        return getattr(linalg, method)(A.with_values(v), b, rtol=1e-13)[0]
+
+    inputs = A.values.clone().requires_grad_(), b.requires_grad_()
+    assert gradcheck(f, inputs, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(f, inputs)
+
+
+@pytest.mark.parametrize("method", SYMMETRIC)
+def test_second_derivative_in_an_unsymmetric_direction(method: str) -> None:
+    """A is symmetric, its perturbation is not: right only if solves keep track of which transpose they are."""
+    A, b, w = matrix_for(method), numbers(12, seed=1), numbers(12, seed=2)
+    direction = numbers(A.nnz, seed=3)
+
+    def second(solve: Any) -> Tensor:
+        v = A.values.clone().requires_grad_()
+        (first,) = torch.autograd.grad((solve(v) * w).sin().sum(), v, create_graph=True)
+        return torch.autograd.grad((first * direction).sum(), v)[0]
+
+    ours = second(lambda v: getattr(linalg, method)(A.with_values(v), b, rtol=1e-14, maxiter=1000)[0])
+    dense = second(lambda v: torch.linalg.solve(dense_of(A, v), b))
+    torch.testing.assert_close(ours, dense, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["gmres", "bicgstab"])
+@pytest.mark.parametrize("kind", ["matrix", "factor", "callable"])
+def test_the_adjoint_uses_the_transpose_of_M(method: str, kind: str) -> None:
+    """M is the inverse of an unsymmetric A, so that two iterations suffice, in the adjoint only with Mᵀ."""
+    A = matrix_for(method)
+    inverse = gs.from_dense(torch.linalg.inv(A.to_dense()))
+
+    class Callable:
+        def __init__(self, P: gs.SparseMatrix) -> None:
+            self.P = P
+
+        def __call__(self, r: Tensor) -> Tensor:
+            return self.P @ r
+
+        @property
+        def T(self) -> Callable:
+            return Callable(self.P.T)
+
+    M = {"matrix": inverse, "factor": linalg.factorize(A), "callable": Callable(inverse)}[kind]
+    v, b = A.values.clone().requires_grad_(), numbers(12).requires_grad_()
+    x, info = getattr(linalg, method)(A.with_values(v), b, M=M, maxiter=2)
+    assert info.iterations <= 2
+    ours = torch.autograd.grad(x.sin().sum(), (v, b))
+    dense = torch.autograd.grad(torch.linalg.solve(dense_of(A, v), b).sin().sum(), (v, b))
+    for one, other in zip(ours, dense, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
+
+
+def test_a_callable_without_a_transpose_is_told_when_the_gradient_needs_it() -> None:
+    A, b = matrix_for("gmres"), numbers(12).requires_grad_()
+    x, _ = linalg.gmres(A, b, M=lambda r: r / 4)
+    with pytest.raises(TypeError, match="needs Mᵀ"):
+        x.sum().backward()
+
+
+def test_lsmr_tall_wide_and_damped() -> None:
+    for rows, cols, damp in [(9, 5, 0.0), (5, 9, 0.0), (9, 5, 0.6), (5, 9, 0.6)]:
+        A = gs.from_dense(numbers(rows, cols) * (numbers(rows, cols, seed=4) > -0.5))
+        b = numbers(rows, 2)
+
+        def ours(v: Tensor, b: Tensor, A: gs.SparseMatrix = A, damp: float = damp) -> Tensor:
+            return linalg.lsmr(A.with_values(v), b, damp=damp, rtol=1e-12, maxiter=2000)[0]
+
+        D = A.to_dense()
+        normal = D.T @ D + damp**2 * torch.eye(cols, dtype=F64)
+        torch.testing.assert_close(
+            ours(A.values, b), torch.linalg.solve(normal, D.T @ b) if damp else torch.linalg.pinv(D) @ b
+        )
+        inputs = A.values.clone().requires_grad_(), b.requires_grad_()
+        assert gradcheck(ours, inputs, check_forward_ad=True)
+        assert gradgradcheck(ours, inputs)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_unrolled_differentiates_the_iterations(method: str) -> None:
+    A, b = matrix_for(method), numbers(12, 2)
+
+    def f(v: Tensor, b: Tensor, d: Tensor) -> Tensor:
+        M = None if method == "lsmr" else gs.diag(d)
+        x, info = getattr(linalg, method)(A.with_values(v), b, M=M, maxiter=3, unrolled=True)
+        assert not info.converged.any()
+        return x + 0 * d.sum()
+
+    d = (0.2 + 0.1 * torch.rand(12, dtype=F64)).requires_grad_()
+    assert gradcheck(f, (A.values.clone().requires_grad_(), b.requires_grad_(), d))
