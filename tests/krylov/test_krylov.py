@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import scipy.sparse.linalg as sl
@@ -154,8 +155,8 @@ def test_cg_says_what_is_not_positive_definite() -> None:
 
 def test_wrong_arguments_are_named() -> None:
     A, b = gs.poisson(5, dtype=F64), numbers(5)
-    for call, error, text in [
-        (lambda: linalg.cg(A.to_dense(), b), TypeError, "A must be a SparseMatrix"),
+    cases: list[tuple[Any, Any, str]] = [
+        (lambda: linalg.cg(A.to_dense(), b), TypeError, "A must be a SparseMatrix"),  # type: ignore[arg-type]
         (lambda: linalg.cg(A, numbers(4)), ValueError, "b"),
         (lambda: linalg.cg(A, b.float()), (TypeError, ValueError), "b"),
         (lambda: linalg.cg(A, b, x0=numbers(4)), ValueError, "x0"),
@@ -165,12 +166,13 @@ def test_wrong_arguments_are_named() -> None:
         (lambda: linalg.gmres(A, b, restart=0), ValueError, "restart"),
         (lambda: linalg.cg(A, b, M=3), TypeError, "M must be"),
         (lambda: linalg.cg(gs.random(3, 4, density=1.0, dtype=F64), numbers(3)), ValueError, "square, not 3 x 4"),
-        (lambda: linalg.lsmr(A, b, M=A), ValueError, "no preconditioner"),
+        (lambda: linalg.lsmr(A, b, M=A), ValueError, "no preconditioner"),  # type: ignore[arg-type]
         (lambda: linalg.lsmr(A, b, x0=b, damp=1.0), ValueError, "x0"),
         (lambda: linalg.cg(A.with_values(torch.stack([A.values] * 2, 1)), b), ValueError, "one matrix"),
         (lambda: linalg.cg(A, b, M=lambda r: 3), TypeError, "a product must be a torch.Tensor"),
         (lambda: linalg.cg(A, b, M=lambda r: r[:2]), ValueError, "a product has shape"),
-    ]:
+    ]
+    for call, error, text in cases:
         with pytest.raises(error, match=text):
             call()
 
