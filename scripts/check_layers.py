@@ -29,7 +29,6 @@ FLAT = {  # larger folders, and why
     "include/gossamer/kernels": "one noun a file, none knows a family; the README names the families",
     "src/cuda": "the same nouns as in kernels, in the same order",
     "tests/cuda": "the same nouns as in src/cuda, and what they run on",
-    "tests/cpp": "a file a public header, and what they run on",
     "src/cpu": "the same nouns as in kernels, in the same order",
     "tests/kernels": "the same nouns as in kernels, in the same order",
     "python/gossamer": "one noun a file; users see gossamer alone, not its files",

@@ -18,13 +18,13 @@
 #include <gossamer/golden.h>
 #include <gossamer/io.h>
 #include <gossamer/jacobian.h>
-#include <gossamer/least_squares.h>
 #include <gossamer/krylov.h>
+#include <gossamer/least_squares.h>
 #include <gossamer/linalg.h>
 #include <gossamer/linear_operator.h>
 #include <gossamer/pattern.h>
-#include <gossamer/preconditioners.h>
 #include <gossamer/preconditioner.h>
+#include <gossamer/preconditioners.h>
 #include <gossamer/products.h>
 #include <gossamer/reduce.h>
 #include <gossamer/sparse_matrix.h>

@@ -10,17 +10,12 @@
 #include <tuple>
 #include <vector>
 
+#include <gossamer/convergence.h>
 #include <gossamer/linalg.h>
 #include <gossamer/linear_operator.h>
 #include <gossamer/preconditioner.h>
 
 namespace gossamer {
-
-// An iterative solve that did not reach its tolerance, in the forward pass or in a derivative. Python sees it as
-// gs.ConvergenceError, which is torch.linalg.LinAlgError, as torch.linalg raises where it does not converge.
-class ConvergenceError : public c10::LinAlgError {
-  using c10::LinAlgError::LinAlgError;
-};
 
 namespace ops {
 

@@ -30,7 +30,8 @@ Tensor expm_multiply(TensorList pattern, const Tensor& values, const Tensor& b, 
 namespace linalg {
 
 // The x that makes ‖A x - b‖² + damp² ‖x‖² smallest and, if there are several, the smallest of them. b: (m,) or (m, k).
-// method: "cholesky", normal equations with refinement. Throws SingularMatrixError unless A has full rank or damp > 0.
+// method: "cholesky", normal equations with refinement, which throws SingularMatrixError unless A has full rank or
+// damp > 0; or "lsmr", which iterates to 1e-12.
 Tensor lstsq(const SparseMatrix& A, const Tensor& b, double damp = 0, const std::string& method = "cholesky");
 
 // exp(t A) b for a square A, without the exponential itself. b: (n,) or (n, k).

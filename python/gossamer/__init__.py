@@ -3,6 +3,7 @@
 
 from gossamer import _fakes as _fakes
 from gossamer import _library as _library  # loads the C++ library
+from gossamer import _solver_fakes as _solver_fakes
 from gossamer import datasets, equations, linalg, nn
 from gossamer._attention import (
     dropout,

@@ -19,9 +19,6 @@ class Cholesky(NamedTuple):
     perm: Tensor
 
 
-Cholesky.__module__ = "gossamer.linalg"  # a NamedTuple takes no attribute in its body
-
-
 def cholesky(A: SparseMatrix) -> Cholesky:
     """L, lower triangular with a positive diagonal, and ``perm``, with L Lᵀ = P A Pᵀ = ``A[perm][:, perm]``.
 
@@ -57,6 +54,3 @@ def cholesky(A: SparseMatrix) -> Cholesky:
     plan, filled, perm, at = P.keep("cholesky", derive)
     values = torch.ops.gossamer.cholesky.default(plan, filled.tensors()[:2], A.values, at)
     return Cholesky(SparseMatrix._trusted(filled, values), perm)
-
-
-cholesky.__module__ = "gossamer.linalg"

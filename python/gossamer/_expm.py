@@ -29,8 +29,6 @@ def expm_multiply(A: SparseMatrix, b: Tensor, t: float = 1.0) -> Tensor:
     if not isinstance(b, Tensor):
         raise TypeError(f"expm_multiply: b must be a torch.Tensor, not {type(b).__name__}")
     P = A.pattern
-    tensors = P.with_runs(P.tensors_for(A.values, b))
+    wanted = torch.is_grad_enabled() and (A.values.requires_grad or b.requires_grad)
+    tensors = P.with_runs(wanted)
     return torch.ops.gossamer.expm_multiply.default(tensors, A.values, b, P.shape, float(t))
-
-
-expm_multiply.__module__ = "gossamer.linalg"

@@ -9,11 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gossamer._krylov_call import Call, ConvergenceError, KrylovInfo, Matrix, _Factored, solve
+from gossamer._krylov_call import Call, KrylovInfo, Matrix, _Factored, solve
 from gossamer._linear_operator import LinearOperator
 from gossamer._sparse_matrix import SparseMatrix
-
-__all__ = ["ConvergenceError", "KrylovInfo", "LinearOperator", "bicgstab", "cg", "gmres", "lsmr", "minres"]
 
 Callback = Callable[[KrylovInfo], object]
 Result = tuple[Tensor, KrylovInfo]
@@ -204,7 +202,3 @@ def _solve(
     adjoint_rtol = rtol if adjoint_rtol is None else adjoint_rtol
     call = Call(method, rtol, atol, maxiter, restart, damp, check, adjoint_rtol, M, callback, unrolled)
     return solve(A, b, x0, call)
-
-
-for _function in (cg, minres, gmres, bicgstab, lsmr):
-    _function.__module__ = "gossamer.linalg"

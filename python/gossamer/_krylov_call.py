@@ -16,10 +16,6 @@ from gossamer._linear_operator import LinearOperator, Solve
 from gossamer._preconditioner import Preconditioner
 from gossamer._sparse_matrix import SparseMatrix
 
-ConvergenceError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
-"""An iterative solve that did not reach its tolerance, in the forward pass or in a derivative; the message says how far
-it came. What torch.linalg raises where it does not converge, too."""
-
 Matrix = SparseMatrix | LinearOperator
 Products = Callable[[Tensor], Tensor]
 
@@ -34,9 +30,6 @@ class KrylovInfo(NamedTuple):
     iterations: Tensor
     residual: Tensor
     converged: Tensor
-
-
-KrylovInfo.__module__ = "gossamer.linalg"
 
 
 def _info_of(numbers: Tensor) -> KrylovInfo:
@@ -176,7 +169,7 @@ def _by_op(
 ) -> tuple[Tensor, KrylovInfo]:
     t = A._original is not None
     A = A if A._original is None else A._original
-    tensors = A.pattern.with_runs(A.pattern.tensors(True))
+    tensors = A.pattern.with_runs(True)
     how = call.method, call.rtol, call.atol, call.maxiter, call.restart, call.damp, call.check, call.adjoint_rtol
     try:
         x, info = torch.ops.gossamer.krylov_solve.default(tensors, A.values, b, x0, M, A.shape, *how, t, m_t)

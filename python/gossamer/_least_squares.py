@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gossamer._krylov import lsmr
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
 
@@ -17,7 +18,9 @@ def lstsq(A: SparseMatrix, b: Tensor, damp: float = 0.0, method: str = "cholesky
 
     method: "cholesky", the normal equations Aᵀ A + damp² I (A Aᵀ if A is wide) by our own factorisation, refined on the
     augmented system until rounding stops it. Good up to condition numbers of about 10⁷. A without full rank raises
-    SingularMatrixError unless damp > 0: there the solution jumps, and has no derivative.
+    SingularMatrixError unless damp > 0: there the solution jumps, and has no derivative. "lsmr" iterates instead
+    (``linalg.lsmr`` with a tolerance of 10⁻¹²) and makes no product: for an A with dense rows, or too large to factor.
+    It cannot tell that A lacks full rank.
 
     Cost: a sparse product and a factorisation, whose patterns are kept with that of A, and a few solves. float32 is
     solved in float64 and rounded. A dense row of a tall A makes Aᵀ A dense.
@@ -33,8 +36,10 @@ def lstsq(A: SparseMatrix, b: Tensor, damp: float = 0.0, method: str = "cholesky
         raise TypeError(f"lstsq: A must be a SparseMatrix, not {type(A).__name__}")
     if not isinstance(b, Tensor):
         raise TypeError(f"lstsq: b must be a torch.Tensor, not {type(b).__name__}")
+    if method == "lsmr":
+        return lsmr(A, b, damp=damp, rtol=1e-12 if A.dtype is torch.float64 else None)[0]
     if method != "cholesky":
-        raise ValueError(f'lstsq: method must be "cholesky", not "{method}"')
+        raise ValueError(f'lstsq: method must be "cholesky" or "lsmr", not "{method}"')
     P = A.pattern
     P.check_simple("lstsq")
 
@@ -49,6 +54,3 @@ def lstsq(A: SparseMatrix, b: Tensor, damp: float = 0.0, method: str = "cholesky
     N, diagonal = P.keep("gram", derive)
     gram = N.tensors(), diagonal, N.analysis()
     return torch.ops.gossamer.lstsq.default(P.tensors(True), A.values, b, P.shape, float(damp), *gram)
-
-
-lstsq.__module__ = "gossamer.linalg"

@@ -45,8 +45,6 @@ class LinearOperator:
     tensor([-1.0000, -0.2500, -0.0625])
     """
 
-    __module__ = "gossamer.linalg"
-
     def __init__(
         self,
         shape: Sequence[int],

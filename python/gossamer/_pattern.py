@@ -127,10 +127,8 @@ class Pattern:
         return Merged(P if pattern is None else pattern, at_P, at_Q)
 
     def first_sum(self, a: Tensor, other: Pattern, b: Tensor) -> tuple[Pattern, Tensor]:
-        """The union and the values of A + B on it, for two patterns that have not met: in one pass.
-
-        The maps into the union are left to a later ``merge``, unless a derivative will need them.
-        """
+        """The union and the values of A + B on it, for two patterns that have not met: in one pass. The maps into the
+        union are left to a later ``merge``, unless a derivative will need them."""
         self.check_simple("spadd")
         other.check_simple("spadd")
         P, Q = alike(self, other)
@@ -196,18 +194,21 @@ class Pattern:
         return self.tensors(with_transpose)
 
     def tensors_for_product(self, X: Tensor, transpose: bool) -> list[Tensor]:
-        """``tensors_for`` a product with X and, if X is a vector, from the second call on, the runs of rows of a grid
-        or a band. These lists are kept: making one takes as long as a small product."""
+        """``tensors_for`` a product with X, with runs if X is a vector and this not the first: perhaps the only one."""
         with_transpose = transpose or (X.requires_grad and torch.is_grad_enabled())
-        if X.dim() != 1 or torch.compiler.is_compiling():
+        if X.dim() == 1 and self._lists:
+            return self.with_runs(with_transpose)
+        self._lists.setdefault(None, [])
+        return self.tensors(with_transpose)
+
+    def with_runs(self, with_transpose: bool) -> list[Tensor]:
+        """``tensors`` and the runs of rows of a grid or a band. Kept: a list takes as long as a small product."""
+        if torch.compiler.is_compiling():
             return self.tensors(with_transpose)
         kept = self._lists.get(with_transpose)
         if kept is None or (len(kept) < 5 and self._transpose is not None):
             kept = self.tensors(with_transpose)
-            if not self._lists:  # the first product: perhaps the only one
-                self._lists[None] = []
-                return kept
-            kept = self._lists[with_transpose] = kept + self._find_runs(*kept)
+            self._lists[with_transpose] = kept = kept + self._find_runs(*kept)
         return kept
 
     def _find_runs(self, indptr: Tensor, indices: Tensor, *transpose: Tensor) -> list[Tensor]:
@@ -260,9 +261,7 @@ class Pattern:
         """The same entries in the same shape; widths may differ."""
         if not isinstance(other, Pattern):
             return NotImplemented
-        if self is other:
-            return True
-        return self.shape == other.shape and _same(self, other.to(index_dtype=self.indptr.dtype))
+        return self is other or (self.shape == other.shape and _same(self, other.to(index_dtype=self.indptr.dtype)))
 
     __hash__ = object.__hash__  # caches are keyed by the object, never by its contents
 

@@ -200,7 +200,3 @@ def _operands(op: str, A: SparseMatrix) -> tuple[Tensor, Tensor]:
     P.check_simple(op)
     handle = P.keep("handle", lambda: torch.ops.gossamer.pattern_handle.default(P.tensors(), P.shape))
     return handle, A.values
-
-
-for _public in (MatrixPreconditioner, IncompleteFactors, Amg, jacobi, block_jacobi, ichol, ilu, amg):
-    _public.__module__ = "gossamer.linalg"  # where users find them, and where pickles look for them

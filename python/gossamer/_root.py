@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from gossamer._convergence import ConvergenceError
+from gossamer._factor import Factor, factorize
 from gossamer._jacobian import Jacobian
 from gossamer._jacobian_pattern import check_point, is_batched, outside, unwrapped
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
-
-if TYPE_CHECKING:
-    from gossamer.linalg import Factor
 
 SHORTEST = 2.0**-30  # step of the line search
 
@@ -122,8 +120,6 @@ def _newton(
 
 
 def _factor(J: SparseMatrix, kind: str) -> Factor:
-    from gossamer.linalg import factorize
-
     with outside():
         J.pattern.analysis()  # is kept with the pattern
     return factorize(J, kind)
@@ -191,7 +187,3 @@ def _partial(f: Callable[..., Tensor], x: Tensor, params: list[Any], which: list
         return f(x, *given)
 
     return of_some
-
-
-for _public in (root, RootInfo):
-    _public.__module__ = "gossamer.linalg"  # where users find them, and where pickles look for them

@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from gossamer import _interrupt
-from gossamer._convergence import ConvergenceError
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
-
-NOT_CONVERGED = re.compile("eigsh: (Lanczos did not converge|the derivative|k cuts)")
 
 
 def eigsh(
@@ -151,7 +147,7 @@ def _check_matrix(op: str, name: str, A: SparseMatrix) -> None:
 
 
 def _called(op: Any, n: int, given: tuple[Any, ...]) -> Any:
-    """The op's result, in a thread that Ctrl-C can leave if it may take long; its error by its own name."""
+    """The op's result, in a thread that Ctrl-C can leave if it may take long."""
 
     def work() -> Any:  # a thread has modes of its own
         with torch.inference_mode(inference), torch.set_grad_enabled(grad and not inference):
@@ -160,9 +156,4 @@ def _called(op: Any, n: int, given: tuple[Any, ...]) -> Any:
     if torch.compiler.is_compiling():
         return op(*given)
     grad, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-    try:
-        return _interrupt.interruptible(work) if n >= _interrupt.LONG and not given[1].is_cuda else op(*given)
-    except RuntimeError as error:
-        if NOT_CONVERGED.search(str(error)):
-            raise ConvergenceError(str(error).splitlines()[0]) from None
-        raise
+    return _interrupt.interruptible(work) if n >= _interrupt.LONG and not given[1].is_cuda else op(*given)

@@ -4,6 +4,7 @@
 //
 //   r = Aᵀ (A Aᵀ + δ² I)⁻¹ b = (Aᵀ A + δ² I)⁻¹ Aᵀ b        and for δ = 0 the smallest solution of A r = b
 #include <ATen/ATen.h>
+#include <gossamer/krylov.h>
 #include <gossamer/least_squares.h>
 #include <gossamer/linalg.h>
 #include <gossamer/products.h>
@@ -56,7 +57,12 @@ struct Gram {
 }  // namespace
 
 Tensor lstsq(const SparseMatrix& A, const Tensor& b, double damp, const std::string& method) {
-  TORCH_CHECK_VALUE(method == "cholesky", "lstsq: method must be \"cholesky\", not \"", method, "\"");
+  if (method == "lsmr") {
+    KrylovOptions options{.damp = damp};
+    if (A.dtype() == at::kDouble) options.rtol = 1e-12;
+    return lsmr(A, b, options).x;
+  }
+  TORCH_CHECK_VALUE(method == "cholesky", "lstsq: method must be \"cholesky\" or \"lsmr\", not \"", method, "\"");
   const Pattern& P = A.pattern();
   P.check_simple("lstsq");
   const Gram N = P.keep<Gram>("gram", [&P] {

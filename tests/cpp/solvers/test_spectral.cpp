@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "message.h"
+#include "../message.h"
 
 namespace gs = gossamer;
 
