@@ -8,10 +8,10 @@ Poisson's equation, CPU seconds of one thread, both in one process: the smallest
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,10 @@ def with_gradients(A: gs.SparseMatrix, b: Tensor) -> tuple[float, float]:
         return cpu_seconds(forward)[0], cpu_seconds(both)[0]
 
 
-def main(grids: list[str]) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.studies.amg", description=__doc__)
+    parser.add_argument("grids", nargs="*", default=["300x300", "40x40x40"], help="sides, such as 300x300")
+    grids = parser.parse_args(arguments).grids
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     print(f"{'':12s} ours: cold, new values, solve     PyAMG: cold, –, solve       forward, with gradients")
@@ -104,4 +107,4 @@ def main(grids: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["300x300", "40x40x40"])
+    main()

@@ -7,8 +7,8 @@ det, a second derivative of it (a Hessian times a vector), linalg.cholesky, its 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+import argparse
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -47,10 +47,13 @@ def steps(A: gs.SparseMatrix) -> dict[str, Callable[[], object]]:
     }
 
 
-def main(grids: list[str]) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.studies.factor", description=__doc__)
+    parser.add_argument("grids", nargs="*", default=GRIDS, help="sides, such as 300x300")
+    grids = parser.parse_args(arguments).grids
     torch.set_num_threads(1)
     header = False
-    for grid in grids or GRIDS:
+    for grid in grids:
         each = steps(gs.poisson([int(side) for side in grid.split("x")], dtype=torch.float64))
         if not header:
             print(f"| Poisson | {' | '.join(each)} |\n|{'---|' * (len(each) + 1)}")
@@ -59,4 +62,4 @@ def main(grids: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -7,8 +7,9 @@ thread, the smaller of a few runs; dense: torch.func.jacfwd, in the same process
 
 from __future__ import annotations
 
+import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -44,7 +45,9 @@ def seconds(call: Callable[[], object], runs: int = 3) -> float:
     return best
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.studies.jacobian", description=__doc__)
+    parser.parse_args(arguments)
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
     for side in DENSE + LARGE:

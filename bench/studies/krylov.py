@@ -8,8 +8,9 @@ CPU time of one thread, the smaller of three runs. Without OPENBLAS_NUM_THREADS=
 
 from __future__ import annotations
 
+import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -74,7 +75,9 @@ def errors() -> None:
         print(f"{method}: error of x {e[0]:.0e}, of the first derivative {e[1]:.0e}, of the second {e[2]:.0e}")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.studies.krylov", description=__doc__)
+    parser.parse_args(arguments)
     torch.set_num_threads(1)
     torch.manual_seed(0)
     for side, count in ((100, 300), (300, 200), (1000, 30)):

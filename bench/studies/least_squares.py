@@ -6,8 +6,9 @@ The matrix holds weighted differences along the edges of a grid, with 0.1 I belo
 
 from __future__ import annotations
 
+import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from scipy.sparse.linalg import lsmr
@@ -38,7 +39,9 @@ def differences(side: int, below: float = 0.1) -> gs.SparseMatrix:
     return gs.from_coo(torch.cat([edge, edge, last]), torch.cat([a, b, cell.flatten()]), values, (len(a) + n, n))
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.studies.least_squares", description=__doc__)
+    parser.parse_args(arguments)
     torch.set_num_threads(1)
     print("| m x n | cold | lstsq | with gradients | SciPy lsmr, 1e-10 | difference |\n|---|---|---|---|---|---|")
     for side in SIDES:

@@ -53,7 +53,7 @@ class Pattern:
         self._number = next(_numbers)
         self._simple = simple
         self._kept: dict[Hashable, Any] = {}  # what was derived: see keep()
-        self._lists: dict[bool | None, list[Tensor]] = {}  # see tensors_for_product()
+        self._lists: dict[bool | None, list[Tensor]] = {}  # see _tensors_for_product()
         if check and not torch.compiler.is_compiling():
             torch.ops.gossamer.check_pattern(self.indptr, self.indices, self.shape, simple is True)
 
@@ -193,7 +193,7 @@ class Pattern:
             with_transpose = with_transpose or (t is not None and t.requires_grad and torch.is_grad_enabled())
         return self.tensors(with_transpose)
 
-    def tensors_for_product(self, X: Tensor, transpose: bool) -> list[Tensor]:
+    def _tensors_for_product(self, X: Tensor, transpose: bool) -> list[Tensor]:
         """``tensors_for`` a product with X, with runs if X is a vector and this not the first: perhaps the only one."""
         with_transpose = transpose or (X.requires_grad and torch.is_grad_enabled())
         if X.dim() == 1 and self._lists:

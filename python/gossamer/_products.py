@@ -49,7 +49,7 @@ def product(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
     if not isinstance(X, Tensor) or X.dtype != A._values.dtype:
         A, X = with_dense(A, X)
     pattern = A.pattern
-    tensors = pattern.tensors_for_product(X, transpose)
+    tensors = pattern._tensors_for_product(X, transpose)
     return _spmm(tensors, A._values, X, pattern.shape, transpose)
 
 

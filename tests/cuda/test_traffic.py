@@ -30,6 +30,9 @@ LOOKS |= dict.fromkeys(("row", "column", "slice", "slice_steps", "slice_backward
 # These rows give their indices on the host, from where each array is copied.
 COPIES = {"index_rows": 1, "index_cols": 1, "index_rows_and_cols": 2, "index_pairs": 2, "submatrix": 2, "mask": 1}
 LOOKS |= dict.fromkeys(COPIES, 1)
+# These have no kernels for a device: their operands go to the host, forward and backward, and the results come back.
+BY_HOST = {"cholesky": 5, "lstsq": 21, "lstsq_damped": 21}
+COPIES |= BY_HOST
 
 
 def call(case: Case, inputs: tuple[Any, ...]) -> None:

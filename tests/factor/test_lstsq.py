@@ -231,7 +231,7 @@ def test_mistakes() -> None:
     for damp in (-1.0, torch.nan, torch.inf):
         with pytest.raises(ValueError, match="damp must be a number ≥ 0"):
             lstsq(A, b, damp)
-    with pytest.raises(ValueError, match='method must be "cholesky", not "qr"'):
+    with pytest.raises(ValueError, match='method must be "cholesky" or "lsmr", not "qr"'):
         lstsq(A, b, method="qr")
     with pytest.raises(ValueError, match="one matrix at a time"):
         lstsq(A.with_values(torch.ones(A.nnz, 2, dtype=f64)), b)

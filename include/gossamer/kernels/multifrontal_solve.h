@@ -9,6 +9,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <gossamer/kernels/multifrontal.h>
@@ -100,25 +101,29 @@ void solve_panel(const AssemblyTree& tree, const T* L, int64_t width, T* x, T* w
   }
 }
 
-// x ← A⁻¹ x, n × columns, one column after the other, rows numbered as in the matrix.
+// x ← A⁻¹ x, n × columns, rows numbered as in the matrix: one column after the other or, if by_rows, one row after the
+// other, which several columns prefer.
 template <Host E, class T>
-void solve_cholesky(const E& exec, const AssemblyTree& tree, const T* L, T* x, int64_t columns) {
+void solve_cholesky(const E& exec, const AssemblyTree& tree, const T* L, T* x, int64_t columns, bool by_rows = false) {
   constexpr int64_t panel = 64, few = 3;
   const int64_t n = tree.n;
   int64_t highest = 0;
   for (int64_t s = 0; s < tree.count(); ++s) highest = std::max(highest, tree.height(s));
+  const int64_t row_step = by_rows ? columns : 1, column_step = by_rows ? 1 : n;
   const int64_t width_of_each = columns <= few ? 1 : std::min(panel, columns);
   const auto part = [&](int64_t k) {
     const int64_t first = k * width_of_each, width = std::min(width_of_each, columns - first);
-    std::vector<T> X(n * width), room(highest * width);
-    for (int64_t c = 0; c < width; ++c)
-      for (int64_t i = 0; i < n; ++i) X[tree.rank[i] * width + c] = x[(first + c) * n + i];
+    const auto X = std::make_unique_for_overwrite<T[]>(n * width),
+               room = std::make_unique_for_overwrite<T[]>(highest * width);
+    T* own = x + first * column_step;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t c = 0; c < width; ++c) X[tree.rank[i] * width + c] = own[i * row_step + c * column_step];
     if (width == 1)
-      solve_vector(tree, L, X.data(), room.data());
+      solve_vector(tree, L, X.get(), room.get());
     else
-      solve_panel(tree, L, width, X.data(), room.data());
-    for (int64_t c = 0; c < width; ++c)
-      for (int64_t i = 0; i < n; ++i) x[(first + c) * n + i] = X[tree.rank[i] * width + c];
+      solve_panel(tree, L, width, X.get(), room.get());
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t c = 0; c < width; ++c) own[i * row_step + c * column_step] = X[tree.rank[i] * width + c];
   };
   const int64_t parts = (columns + width_of_each - 1) / width_of_each;
   if (parts > 1 && exec.threads() > 1) return exec.parallel_for(parts, part);
@@ -127,7 +132,7 @@ void solve_cholesky(const E& exec, const AssemblyTree& tree, const T* L, T* x, i
 
 // Under Pool, compiled once: src/cpu/multifrontal.cpp.
 #define GOSSAMER_MULTIFRONTAL_SOLVE(T, ...) \
-  __VA_ARGS__ template void solve_cholesky(const Pool&, const AssemblyTree&, const T*, T*, int64_t);
+  __VA_ARGS__ template void solve_cholesky(const Pool&, const AssemblyTree&, const T*, T*, int64_t, bool);
 #ifdef GOSSAMER_COMPILED
 GOSSAMER_MULTIFRONTAL_SOLVE(double, extern)
 #endif

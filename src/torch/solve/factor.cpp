@@ -185,6 +185,17 @@ void ScaledFactor::solve(double* x, int64_t columns, bool t) const {
     for (int64_t i = 0; i < size; ++i) x[c * size + i] *= after[i];
 }
 
+void ScaledFactor::solve_rows(double* x, int64_t columns, bool t) const {
+  const auto &before = t ? column_scale_ : row_scale_, &after = t ? row_scale_ : column_scale_;
+  const auto scale = [&](const std::vector<double>& scales) {
+    for (int64_t i = 0; i < n(); ++i)
+      for (int64_t c = 0; c < columns; ++c) x[i * columns + c] *= scales[i];
+  };
+  scale(before);
+  factor_->solve_rows(n(), x, columns, t);
+  scale(after);
+}
+
 double ScaledFactor::log_abs_det() const {
   double sum = 0;
   for (int64_t k = 0; k < n(); ++k) sum += std::log(factor_->pivot(k) / row_scale_[k] / column_scale_[k]);

@@ -79,8 +79,9 @@ class ScaledFactor final : public FactoredMatrix {
 
   int64_t n() const override { return static_cast<int64_t>(row_scale_.size()); }
   std::string engine() const override { return engine_; }
-  double norm(bool t) const { return t ? norm_t_ : norm_; }  // ‖A‖∞ or ‖Aᵀ‖∞
-  void solve(double* x, int64_t columns, bool t) const;
+  double norm(bool t) const { return t ? norm_t_ : norm_; }   // ‖A‖∞ or ‖Aᵀ‖∞
+  void solve(double* x, int64_t columns, bool t) const;       // n × columns, one column after the other
+  void solve_rows(double* x, int64_t columns, bool t) const;  // the same, one row after the other
   double log_abs_det() const;
   int sign() const { return factor_->sign(); }  // of det A: the scales are positive
   bool is_cholesky() const { return is_cholesky_; }

@@ -5,6 +5,7 @@
 
 #include "core/csr.h"
 #include "core/op.h"
+#include "memory/pages.h"
 #include "solve/device/device_factor.h"
 #include "solve/factor.h"
 #include "solve/linear_solve.h"
@@ -36,19 +37,19 @@ void check_rows(int64_t n, const FactoredMatrix& factor) {
   TORCH_CHECK_VALUE(factor.n() == n, "solve: b has ", n, " rows but the factor has ", factor.n());
 }
 
-// x of one head, B and x being (columns, n) in float64.
+// x of one head, B and x being (n, columns) in float64.
 Tensor solve_on_host(const std::shared_ptr<const FactoredMatrix>& any_factor, TensorList pattern, const Tensor& values,
                      const Tensor& B, SymIntArrayRef shape, bool t, double tolerance) {
   const auto factor = std::dynamic_pointer_cast<const ScaledFactor>(any_factor);
   TORCH_CHECK_VALUE(factor, op_name, ": the factor is on a device, and b is not");
-  check_rows(B.size(1), *factor);
+  check_rows(B.size(0), *factor);
   const auto solve = [&](const Tensor& b) {
-    const Tensor x = b.clone(at::MemoryFormat::Contiguous);
-    factor->solve(x.mutable_data_ptr<double>(), x.size(0), t);
+    const Tensor x = empty_result(b.sym_sizes(), b.options()).copy_(b);
+    factor->solve_rows(x.mutable_data_ptr<double>(), x.size(1), t);
     return x;
   };
-  const auto product = [&](const Tensor& x) { return ops::spmm(pattern, values, x.t(), shape, t).t(); };
-  return solve_refined(op_name, solve, product, B, at::scalar_tensor(factor->norm(t), B.options()), 1, tolerance);
+  const auto product = [&](const Tensor& x) { return ops::spmm(pattern, values, x, shape, t); };
+  return solve_refined(op_name, solve, product, B, at::scalar_tensor(factor->norm(t), B.options()), 0, tolerance);
 }
 
 Tensor forward(const Tensor& factor, TensorList pattern, const Tensor& values, const Tensor& b, SymIntArrayRef shape,
@@ -60,12 +61,13 @@ Tensor forward(const Tensor& factor, TensorList pattern, const Tensor& values, c
   const auto factors = objects_of<FactoredMatrix>(factor);
   const int64_t H = static_cast<int64_t>(factors.size()), n = b.size(0);
   const Tensor doubles = values.to(at::kDouble).reshape({-1, H});
-  const Tensor B = b.to(at::kDouble).reshape({n, H, -1}).permute({1, 2, 0}).contiguous();  // (H, k, n)
+  const Tensor B = b.to(at::kDouble).reshape({n, H, -1});
   std::vector<Tensor> solutions;
   for (int64_t h = 0; h < H; ++h)
     solutions.push_back(
-        solve_on_host(factors[h], pattern, doubles.select(1, h), B[h], shape, t, tolerance_for(b, refine)));
-  return at::stack(solutions).permute({2, 0, 1}).reshape(b.sizes()).to(b.options()).contiguous();
+        solve_on_host(factors[h], pattern, doubles.select(1, h), B.select(1, h), shape, t, tolerance_for(b, refine)));
+  const Tensor x = H == 1 ? solutions[0] : at::stack(solutions, 1);
+  return x.reshape(b.sizes()).to(b.options()).contiguous();
 }
 
 // All heads at once, where they were factored together; or by the host, if that is where the factor is.

@@ -14,8 +14,9 @@ namespace gossamer {
 
 // For each right-hand side; rows are along `dim`.
 inline Tensor backward_error(const Tensor& r, const Tensor& x, const Tensor& b, const Tensor& norm, int64_t dim) {
-  const Tensor size = x.abs().amax(dim).mul(norm).add(b.abs().amax(dim));
-  return r.abs().amax(dim).div(size.clamp_min(std::numeric_limits<double>::min()));
+  const auto largest = [dim](const Tensor& t) { return at::linalg_vector_norm(t, INFINITY, dim); };
+  const Tensor size = largest(x).mul(norm).add(largest(b));
+  return largest(r).div(size.clamp_min(std::numeric_limits<double>::min()));
 }
 
 // x = solve(b), refined up to three times until the backward error of all right-hand sides is below the tolerance, with
@@ -25,12 +26,12 @@ Tensor solve_refined(const char* op, const Solve& solve, const Product& product,
                      int64_t dim, double tolerance) {
   Tensor x = solve(b), r;
   const auto error_of_x = [&] {
-    r = b.sub(product(x));
+    r = product(x).neg_().add_(b);
     return backward_error(r, x, b, norm, dim).max().template item<double>();
   };
   double error = error_of_x();
   for (int step = 0; step < 3 && error > tolerance; ++step) {
-    x = x.add(solve(r));
+    x.add_(solve(r));
     error = error_of_x();
   }
   // What is not finite in b is not finite in x, and has no error to be judged by.

@@ -38,16 +38,18 @@ class Run : public Krylov {
 
   Ask next(const Tensor& answer) override {
     Tensor given = answer;
+    TORCH_CHECK_VALUE(given.defined() || asked_ == Ask::done || asked_ == Ask::report, problem.method,
+                      ": a product was asked for, and none is given");
     if (given.defined()) {
       TORCH_CHECK_TYPE(given.scalar_type() == b_.scalar_type(), problem.method, ": a product is ", given.scalar_type(),
                        ", not ", b_.scalar_type(), " as b is");
       given = block_of(given, asked_ == Ask::A ? problem.rows : problem.cols, asked_k_, "a product");
     }
-    const Ask ask = steps_.next(given, question);
-    if (ask == Ask::done || ask == Ask::report) return ask;
-    asked_ = ask, asked_k_ = question.size(1);
+    asked_ = steps_.next(given, question);
+    if (asked_ == Ask::done || asked_ == Ask::report) return asked_;
+    asked_k_ = question.size(1);
     if (problem.b.dim() == 1) question = question.squeeze(1);
-    return ask;
+    return asked_;
   }
 
   Tensor solution() const override { return problem.b.dim() == 1 ? X_.squeeze(1) : X_; }

@@ -48,6 +48,7 @@ class Steps {
   // Goes on with the answer to the last question until the next one, which is left in `question`.
   Ask next(const Tensor& answer, Tensor& question) {
     auto& promise = handle_.promise();
+    if (handle_.done()) return Ask::done;
     if (promise.part) {
       if (const Ask ask = promise.part->next(answer, question); ask != Ask::done) return ask;
       promise.part = nullptr;

@@ -42,6 +42,16 @@ const Engine& engine_named(const std::string& name) {
 
 }  // namespace
 
+void EngineFactor::solve_rows(int64_t n, double* x, int64_t columns, bool t) const {
+  if (columns == 1) return solve(x, 1, t);
+  std::vector<double> by_columns(n * columns);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t c = 0; c < columns; ++c) by_columns[c * n + i] = x[i * columns + c];
+  solve(by_columns.data(), columns, t);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t c = 0; c < columns; ++c) x[i * columns + c] = by_columns[c * n + i];
+}
+
 int64_t EngineFactor::lost_pivot(int64_t n) const {
   double most = 0;
   for (int64_t k = 0; k < n; ++k) most = std::max(most, pivot(k));

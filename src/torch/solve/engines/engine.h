@@ -45,6 +45,8 @@ class EngineFactor {
   virtual ~EngineFactor() = default;
   // x ← A⁻¹ x, or A⁻ᵀ x if t; n × columns, one column after the other.
   virtual void solve(double* x, int64_t columns, bool t) const = 0;
+  // The same, one row after the other.
+  virtual void solve_rows(int64_t n, double* x, int64_t columns, bool t) const;
   // |pivot| of column k of the matrix: their product is |det A|, and a tiny one shows what is singular.
   virtual double pivot(int64_t k) const = 0;
   virtual int sign() const = 0;  // of det A

@@ -82,6 +82,9 @@ class MultifrontalFactor final : public EngineFactor, public InverseBlocks {
   void solve(double* x, int64_t columns, bool) const override {
     kernels::solve_cholesky(torch_pool(), *tree_, L_.get(), x, columns);
   }
+  void solve_rows(int64_t, double* x, int64_t columns, bool) const override {
+    kernels::solve_cholesky(torch_pool(), *tree_, L_.get(), x, columns, /*by_rows=*/true);
+  }
   double pivot(int64_t k) const override { return pivots_[tree_->rank[k]]; }
   int sign() const override { return 1; }
   PivotOrder order() const override { return order_of(*tree_); }
