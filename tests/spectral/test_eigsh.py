@@ -101,6 +101,22 @@ def test_sigma_that_is_an_eigenvalue() -> None:
     torch.testing.assert_close(eigsh(gs.eye(50, dtype=f64), 3, sigma=1)[0], torch.ones(3, dtype=f64))
 
 
+def test_values_beside_a_sigma_that_is_one() -> None:
+    """-0.9e-6 is nearer to what is factored than 0 is, but not nearer to sigma. USAir97 has such values."""
+    spectrum = torch.cat([torch.zeros(6, dtype=f64), torch.tensor([-9e-7], dtype=f64), torch.linspace(0.1, 1, 60)])
+    for k in (1, 4, 6):
+        assert eigsh(gs.diag(spectrum), k, sigma=0)[0].abs().max() < 1e-18
+    torch.testing.assert_close(eigsh(gs.diag(spectrum), 7, sigma=0)[0], spectrum[:7].sort().values, atol=1e-18, rtol=0)
+
+
+def test_all_wanted_values_are_small() -> None:
+    """They are not drowned in a shift that is larger than they are. bcsstk13 has such values."""
+    small = 1e-11 * torch.arange(1, 15, dtype=f64)
+    values, X = eigsh(gs.diag(torch.cat([small, torch.linspace(0.1, 1, 60)])), 4, sigma=0)
+    torch.testing.assert_close(values, small[:4], atol=0, rtol=1e-12)
+    torch.testing.assert_close(X, torch.eye(74, 4, dtype=f64), atol=1e-12, rtol=0)
+
+
 def test_pattern_without_diagonal() -> None:
     D = random_symmetric(50, 5)
     D.fill_diagonal_(0)

@@ -12,7 +12,9 @@
 // Neither depends on the basis of a cluster, if the loss does not: so their derivatives are right, too.
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/differentiable.h"
 #include "core/op.h"
@@ -52,6 +54,35 @@ Pairs dense_pairs(const SpectralTransform& T, int64_t k, Which which) {
   return found;
 }
 
+// The pairs that Lanczos finds, λ instead of θ. If σ is itself a value, T is that of a number s beside it, |s - σ| = δ,
+// and the k values nearest to s may leave some out that are nearer to σ. All within R of s are known, R the distance of
+// the farthest; so the k nearest to σ, all within D of it, are certain if D + δ ≤ R. If not, more are computed.
+Pairs lanczos_pairs(const SpectralTransform& T, const Search& search) {
+  const double s = T.shift(), sigma = T.sigma().value_or(s);
+  const bool beside = sigma != s && search.which == Which::largest_magnitude;
+  for (Search wider = search;; wider.k *= 2) {
+    if (wider.k > T.n() / 3 && wider.k > search.k) return dense_pairs(T, search.k, search.which);
+    if (wider.k > search.k) wider.ncv = std::min(T.n(), std::max(search.ncv, 2 * wider.k + 1));
+    Pairs found = lanczos(T, wider);
+    for (double& theta : found.theta) theta = T.value(theta);
+    if (!beside) return found;
+    double R = 0;
+    for (const double value : found.theta) R = std::max(R, std::abs(value - s));
+    std::vector<int64_t> order(found.theta.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return std::abs(found.theta[a] - sigma) < std::abs(found.theta[b] - sigma);
+    });
+    order.resize(static_cast<size_t>(search.k));
+    const double D = std::abs(found.theta[order.back()] - sigma);
+    if (D + std::abs(sigma - s) > R * (1 + 1e-9)) continue;
+    Pairs nearest;
+    for (const int64_t i : order) nearest.theta.push_back(found.theta[i]);
+    nearest.X = found.X.index_select(0, at::tensor(order));
+    return nearest;
+  }
+}
+
 // Each vector with its largest entry positive, so that the sign is a function of the matrix.
 Tensor with_signs(const Tensor& X) {
   return X.mul(X.gather(1, X.abs().argmax(1, /*keepdim=*/true)).sign());
@@ -74,8 +105,7 @@ std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& transform, TensorList, 
     TORCH_CHECK_VALUE(!v0 || (v0->dim() == 1 && v0->size(0) == n), "eigsh: v0 must be (", n, ",), not ",
                       v0 ? shape_text(*v0) : "");
     const Tensor start = v0 ? v0->to(at::kCPU, at::kDouble).reshape({1, n}).contiguous() : random_row(n, /*seed=*/0);
-    pairs = lanczos(*T, {k, which, ncv, maxiter, tol, start});
-    for (double& theta : pairs.theta) theta = T->value(theta);
+    pairs = lanczos_pairs(*T, {k, which, ncv, maxiter, tol, start});
   }
   const auto [values, order] = at::tensor(pairs.theta, at::kDouble).sort(/*stable=*/std::optional<bool>(true));
   const double gap = std::max(1e-9 * values.abs().max().item<double>(), 1e-13 * T->size());

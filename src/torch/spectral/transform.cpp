@@ -7,6 +7,8 @@
 #include <gossamer/products.h>
 #include <gossamer/spectral.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "core/differentiable.h"
@@ -64,8 +66,8 @@ void SpectralTransform::factor_mass(const PatternAnalysis& analysis) {
   TORCH_CHECK_VALUE(false, "eigsh: M must be positive definite");
 }
 
-// A - σM or, if that is singular to working precision, A - (σ - δ)M: it has the same vectors, and the values nearest to
-// it are those nearest to σ.
+// A - σM or, if that is singular to working precision, A - (σ - δ)M: it has the same vectors. The values nearest to
+// σ - δ need not be those nearest to σ, which `eigenpairs` sees to.
 void SpectralTransform::factor_shifted(const PatternAnalysis& analysis) {
   const Tensor mass = has_mass() ? m_ : unit_values(pattern_);
   TORCH_CHECK_VALUE(has_mass() || mass.sum().item<double>() == static_cast<double>(n_),
@@ -82,16 +84,25 @@ void SpectralTransform::factor_shifted(const PatternAnalysis& analysis) {
   factor_at(*sigma_ - 1e-6 * (size_ > 0 ? size_ : 1.0));
 }
 
-// Three steps of inverse iteration tell the distance from σ to the nearest value.
+// Whether σ is so near to some values that the others drown in rounding errors of (A - σM)⁻¹. Three steps of inverse
+// iteration tell the distance from σ to the nearest value; if it is small, but more than a rounding error, the same
+// with several vectors tells whether all are near that will be asked for: then σ is a good shift.
 bool SpectralTransform::nearly_singular() const {
-  Tensor v = random_row(n_, /*seed=*/1);
-  double growth = 0;
-  for (int step = 0; step < 3; ++step) {
-    v = v.div(v.norm());
-    v = solve(mass(v));
-    growth = v.norm().item<double>();
-  }
-  return !(growth * size_ < 1e10);
+  const int64_t several = std::min<int64_t>(n_, 12);
+  const auto growth = [this](Tensor V) {  // of the slowest of the rows
+    double slowest = 0;
+    for (int step = 0; step < 3; ++step) {
+      V = solve(mass(std::get<0>(at::linalg_qr(V.t())).t().contiguous()));
+      if (!V.isfinite().all().item<bool>()) return std::numeric_limits<double>::infinity();
+      slowest = at::linalg_svdvals(V).min().item<double>();
+    }
+    return slowest;
+  };
+  std::vector<Tensor> rows;
+  for (int64_t i = 0; i < several; ++i) rows.push_back(random_row(n_, static_cast<uint64_t>(1 + i)));
+  const double one = growth(rows[0]);
+  if (one * size_ < 1e10) return false;
+  return !(one * size_ < 1e14) || !(growth(at::cat(rows)) > 1e-4 * one);
 }
 
 Tensor SpectralTransform::solve(const Tensor& B) const {

@@ -32,6 +32,7 @@ class SpectralTransform {
   bool dense() const { return dense_; }
   bool has_mass() const { return m_.defined(); }
   std::optional<double> sigma() const { return sigma_; }  // as it was asked for
+  double shift() const { return shift_; }                 // what was factored: σ, or a number beside it
   double size() const { return size_; }  // ‖A‖ / ‖M‖ by rows, of which rounding errors are a small part
 
   Tensor times_A(const Tensor& V) const { return times(a_, V); }
