@@ -227,7 +227,7 @@ def attempt(run: Run, p: Problem, maxiter: int) -> Outcome:
         return run(p, maxiter)
     except REFUSALS as error:
         words = str(error).splitlines()[0].split(": ", 1)[-1].removeprefix("no convergence: ")
-        return Outcome(f"{type(error).__name__.strip('_')}: {re.split('[;(]', words)[0].strip()}")
+        return Outcome(f"{type(error).__name__.strip('_')}: {re.split('[;(]|: |, or', words)[0].strip()}")
 
 
 # What takes minutes, with the reason.
