@@ -83,6 +83,7 @@ def test_application_is_differentiable(name: str) -> None:
         assert torch.autograd.gradcheck(apply(transposed), (v, r))
     w = torch.randn(20, 2, dtype=f64, generator=torch.Generator().manual_seed(2))
     assert torch.autograd.gradgradcheck(lambda v: (apply(False)(v, r.detach()) * w).sum().reshape(1), v)
+    assert torch.autograd.gradgradcheck(apply(False), (v, r), fast_mode=True)  # mixed ones, too
 
 
 @each
