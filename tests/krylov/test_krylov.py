@@ -253,3 +253,21 @@ print(bool(gs.linalg.cg(gs.poisson(30, dtype=torch.float64), torch.ones(30, dtyp
 def test_control_c_returns_at_once() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60)
     assert done.stdout == "interrupted\ninterrupted\nTrue\n", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_numbers_whose_squares_are_zero_or_infinite(method: str) -> None:
+    """x is linear in b, also where ‖b‖² is no number; an x of 0 had converged there."""
+    solve = getattr(linalg, method)
+    for dtype, factors in ((F64, [1e-300, 1e-160, 1, 1e200, 0]), (torch.float32, [1e-30, 1, 1e25])):
+        A, scales = gs.poisson((8, 8), dtype=dtype), torch.tensor(factors, dtype=dtype)
+        b = torch.linspace(1, 2, 64, dtype=dtype)
+        x, info = solve(A, b[:, None] * scales, x0=torch.ones(64, 1, dtype=dtype) * scales)
+        torch.testing.assert_close(x, solve(A, b)[0][:, None] * scales, rtol=1e-3 if dtype != F64 else 1e-6, atol=0)
+        assert info.converged.all()
+        assert (info.residual <= 1e-4 * b.double().norm() * scales.double()).all()
+    tiny = torch.full((64,), 1e-200, dtype=F64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(solve(gs.poisson((8, 8), dtype=F64), tiny)[0].sum(), tiny)
+    assert gradient.min() > 0
+    with pytest.raises(gs.ConvergenceError, match="scale A"):
+        linalg.lsmr(gs.poisson((8, 8), dtype=F64) * 1e-200, torch.ones(64, dtype=F64))

@@ -196,6 +196,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: eigsh(P.tril(), 1), ValueError, "must be symmetric, and so must its pattern be"),
     (lambda: eigsh(P, 2, -1 * P), ValueError, "M must be positive definite"),
     (lambda: eigsh(P, 2, P - 1.0 * gs.eye(64, dtype=f64), sigma=0), ValueError, "M must be positive definite"),
+    (lambda: eigsh(P * 1e-200, 2), ValueError, "largest entry of A is .*e-200"),  # once a wrong number
+    (lambda: gs.linalg.svds(P * 1e200, 2), ValueError, r"largest entry of A is .*e\+200"),
     (lambda: eigsh(gs.eye(9, dtype=f64), 2, -1 * gs.eye(9, dtype=f64)), ValueError, "M must be positive definite"),
     (lambda: eigsh(P * float("nan"), 2), ValueError, "A has an entry that is not finite"),
     (lambda: eigsh(P.to(torch.complex128), 2), TypeError, "A must be real floating-point numbers"),

@@ -9,6 +9,7 @@ A = Poisson on a 20 x 20 grid + 0.1 I (n = 400), symmetric, or with noise beside
 
 from __future__ import annotations
 
+import argparse
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -227,7 +228,8 @@ def torch_sla() -> None:
     print(f"\nThe two eigenvalues nearest to 3: {near}. Gossamer {here}; torch-sla {there}.")
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
+    argparse.ArgumentParser(prog="python -m bench.studies.solvers.peers", description=__doc__).parse_args(arguments)
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -9,6 +9,7 @@ is beside the bound that our documentation promises: `Outcome.wrong` is a silent
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import time
@@ -258,9 +259,13 @@ def table(title: str, runs: dict[str, Run], problems: list[Problem]) -> bool:
     return right
 
 
-def main(arguments: list[str]) -> bool:
+def main(arguments: list[str] | None = None) -> bool:
+    parser = argparse.ArgumentParser(prog="python -m bench.studies.solvers.real_matrices", description=__doc__)
+    parser.add_argument("folder", type=Path, help="with MatrixMarket files")
+    parser.add_argument("names", nargs="*", help="of matrices; without, all of them")
+    given = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    folder, wanted = Path(arguments[0]), arguments[1:]
+    folder, wanted = given.folder, given.names
     symmetric, others, tall = (
         [read(folder, name) for name in names if not wanted or name in wanted]
         for names in (SYMMETRIC, NONSYMMETRIC, RECTANGULAR)
@@ -279,4 +284,4 @@ def main(arguments: list[str]) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(not main(sys.argv[1:]))
+    sys.exit(not main())

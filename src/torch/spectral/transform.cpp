@@ -149,9 +149,12 @@ Tensor symmetric(TensorList pattern, const Tensor& values, SymIntArrayRef shape,
   if (values.numel() == 0) return values.clone();
   const Tensor largest = values.abs().max();
   TORCH_CHECK_VALUE(largest.isfinite().item<bool>(), "eigsh: ", name, " has an entry that is not finite");
+  const double size = largest.item<double>();  // beyond these, squares of norms leave the range of float64
+  TORCH_CHECK_VALUE(size == 0 || (size > 1e-100 && size < 1e100), "eigsh: the largest entry of ", name, " is ", size,
+                    ", of which squares are not accurate in float64: scale the matrix");
   const double rounding = values.scalar_type() == at::kDouble ? 1e-10 : 1e-5;
   const double off = values.sub(values.index_select(0, P.perm)).abs().max().item<double>();
-  TORCH_CHECK_VALUE(off <= rounding * largest.item<double>(), "eigsh: ", name,
+  TORCH_CHECK_VALUE(off <= rounding * size, "eigsh: ", name,
                     " must be symmetric, but an entry and its mirror image differ by ", off);
   return mirrored(values, P.perm);
 }

@@ -30,6 +30,7 @@ class Run : public Krylov {
       X_ = at::zeros({problem.cols, k_}, b_.options());
     else
       X_ = block_of(*problem.x0, problem.cols, k_, "x0").clone();
+    scale();
     iterations_.assign(k_, 0), norms_.assign(k_, NAN), targets_.assign(k_, 0), converged_.assign(k_, 0);
     all_columns();
   }
@@ -52,11 +53,14 @@ class Run : public Krylov {
     return asked_;
   }
 
-  Tensor solution() const override { return problem.b.dim() == 1 ? X_.squeeze(1) : X_; }
+  Tensor solution() const override {
+    const Tensor X = scaling_.defined() ? X_ / scaling_ : X_;
+    return problem.b.dim() == 1 ? X.squeeze(1) : X;
+  }
 
   Tensor info() const override {
     Numbers all(iterations_);
-    all.insert(all.end(), norms_.begin(), norms_.end());
+    for (int64_t c = 0; c < k_; ++c) all.push_back(norms_[c] / scales_[c]);
     all.insert(all.end(), converged_.begin(), converged_.end());
     const Tensor t = at::tensor(at::ArrayRef<double>(all), at::kDouble).reshape({3, k_});
     return problem.b.dim() == 1 ? t.squeeze(1) : t;
@@ -136,6 +140,25 @@ class Run : public Krylov {
   Steps measure();
   Steps cycle();
 
+  // Squares of very small and very large numbers are 0 and infinite. Such columns are solved times a power of two,
+  // which rounds nothing.
+  void scale() {
+    scales_.assign(k_, 1);
+    if (b_.numel() == 0) return;
+    const bool wide = b_.scalar_type() == at::kDouble;
+    const double enough = wide ? 1e60 : 1e15;
+    const int most = wide ? 1000 : 120;  // the exponent of a power that is finite, and so is its inverse
+    const Tensor largest = b_.detach().abs().amax(0).to(at::kCPU, at::kDouble).contiguous();
+    for (int64_t c = 0; c < k_; ++c) {
+      const double size = ptr<double>(largest)[c];
+      if (!std::isfinite(size) || size == 0 || (size < enough && size > 1 / enough)) continue;
+      scales_[c] = std::exp2(std::clamp(-std::ilogb(size), -most, most));
+    }
+    if (std::all_of(scales_.begin(), scales_.end(), [](double s) { return s == 1; })) return;
+    scaling_ = at::tensor(at::ArrayRef<double>(scales_), at::kDouble).to(b_.options());
+    b_ = b_ * scaling_, X_ = X_ * scaling_;
+  }
+
   Tensor block_of(const Tensor& t, int64_t rows, int64_t k, const char* what) const {
     TORCH_CHECK_VALUE(t.dim() >= 1 && t.dim() <= 2 && t.size(0) == rows && t.numel() == rows * k, problem.method, ": ",
                       what, " has shape ", shape_text(t), ", not (", rows, ",) or (", rows, ", ", k, ")");
@@ -163,11 +186,12 @@ class Run : public Krylov {
       X_.index_copy_(1, at::tensor(ids_), x);
   }
 
-  Tensor b_, X_, R_;  // of all columns
+  Tensor b_, X_, R_;  // of all columns, times `scaling_`, where it is defined
+  Tensor scaling_;
   int64_t k_;
   std::vector<int64_t> ids_;  // the columns at work
   Mask active_;               // of these, the ones that have not converged
-  Numbers iterations_, norms_, targets_, converged_;
+  Numbers scales_, iterations_, norms_, targets_, converged_;
   int64_t total_ = 0;
   bool restarted_ = false;
   std::string failure_;

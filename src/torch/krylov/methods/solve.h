@@ -50,7 +50,11 @@ Steps Run<S>::solve() {
   Tensor zero = at::empty({k_}, b_.options().dtype(at::kBool));
   for (int64_t c = 0; c < k_; ++c) {
     zero[c].fill_(targets_[c] == 0);
-    targets_[c] = std::max(problem.rtol * targets_[c], problem.atol);
+    if (targets_[c] < 1e-140 && about.select(1, c).ne(0).any().template item<bool>()) {  // lsmr alone: b is scaled
+      fail("squares of A's entries are too small for float64: scale A");
+      co_return;
+    }
+    targets_[c] = std::max(problem.rtol * targets_[c], problem.atol * scales_[c]);
   }
   X_ = at::where(zero, at::zeros_like(X_), X_);  // A x = 0 has the solution 0, which no tolerance would reach
   Numbers before(k_, INFINITY);
