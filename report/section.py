@@ -72,16 +72,21 @@ def run_from_command_line(
     program: str | None = None,
     full: str = "the large budget",
     data: str | None = None,
+    numbers: Mapping[str, str] | None = None,
 ) -> int:
     """Compute, print the table and the summary, save the figures; the exit code.
 
     ``program``, ``full`` and ``data`` are for the help: the command, and what these two options mean. A section without
-    ``data`` takes none. With it, data that cannot be read are the user's mistake.
+    ``data`` takes none. With it, data that cannot be read are the user's mistake. ``numbers`` are names of the budget,
+    with a help each, that can be given as options.
     """
     parser = command_line(section, program or f"python -m {section.__spec__.name}", full, data)
+    for name, help_ in (numbers or {}).items():
+        parser.add_argument(f"--{name}", type=int, metavar="N", help=help_)
     options = parser.parse_args(arguments)
     budget = {**(section.FULL if options.full else section.QUICK if options.quick else section.DEFAULT)}
     budget |= {"seed": options.seed} | ({"data": options.data} if data else {})
+    budget |= {name: given for name in numbers or {} if (given := getattr(options, name)) is not None}
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDTH
