@@ -13,6 +13,9 @@ autograd finds dc/dx. A is solved by conjugate gradients, with a cycle of multig
 preconditioner, and so is the derivative: one more solve with Aᵀ. No factor is ever made.
 
 Each step multiplies x by √(−(dc/dx) / (λ dv/dx)), within bounds, with λ such that the mean is v: optimality criteria.
+
+With ``--size 56 --dimension 3`` there are 1.09 million unknowns: 11.4 GB in all, where the values of a factor alone
+would be about 19 GB (docs/preconditioners.md).
 """
 
 from __future__ import annotations
