@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sparse Jacobians and Hessians by colouring, their patterns by probing, and roots of systems by Newton's method.
 //
-//   auto J = gossamer::jacobian(f, pattern)(x);            // ∂f_i/∂x_j on the pattern, differentiable once more
-//   auto [u, info] = gossamer::linalg::root(g, u0, {p});   // g(u, p) = 0, differentiable in p
+//   auto A = gossamer::poisson({10, 10}, torch::kFloat64);
+//   auto x = torch::ones(100, torch::kFloat64), p = torch::ones(100, torch::kFloat64).requires_grad_();
+//   auto J = gossamer::jacobian([&](const torch::Tensor& u) { return A.matmul(u) + u.pow(3); }, A.pattern())(x);
+//   auto root = gossamer::linalg::root([&](const torch::Tensor& u, torch::TensorList params) {
+//     return A.matmul(u) + u.pow(3) - params[0];
+//   }, x, {p}, A.pattern());
+//   root.x.sum().backward();                            // into p
 //
 // Products with a Jacobian are torch's forward mode, J v, or its reverse mode, vᵀ J.
 #pragma once

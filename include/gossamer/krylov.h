@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Iterative solves with sparse matrices and with operators that are functions, differentiable to any order.
 //
-//   auto [x, info] = gossamer::linalg::cg(A, b, {.rtol = 1e-10});
+//   auto A = gossamer::poisson({30, 30}, torch::kFloat64).requires_grad_();
+//   auto [x, info] = gossamer::linalg::cg(A, torch::ones(900, torch::kFloat64), {.rtol = 1e-10});
 //   x.sum().backward();                    // one more solve, with Aᵀ
 #pragma once
 #include <functional>

@@ -147,7 +147,8 @@ TEST(Linalg, LeastSquares) {
   EXPECT_TRUE(torch::allclose(A.grad()->to_dense(), X.grad()));
   const auto twice = gs::from_dense(torch::cat({dense, dense}, 1));
   EXPECT_THROW(gs::linalg::lstsq(twice, b), gs::SingularMatrixError);
-  EXPECT_EQ(message([&] { gs::linalg::lstsq(A, b, 0, "qr"); }), "lstsq: method must be \"cholesky\", not \"qr\"");
+  EXPECT_EQ(message([&] { gs::linalg::lstsq(A, b, 0, "qr"); }),
+            "lstsq: method must be \"cholesky\" or \"lsmr\", not \"qr\"");
 }
 
 TEST(Linalg, Exponential) {
