@@ -89,7 +89,7 @@ TYPED_TEST(Colour, AGridNeedsFive) {
   std::vector<std::vector<TypeParam>> columns(side * side);
   for (int64_t r = 0; r < side; ++r)
     for (int64_t c = 0; c < side; ++c)
-      for (const auto [y, x] : {std::pair{r - 1, c}, {r, c - 1}, {r, c}, {r, c + 1}, {r + 1, c}})
+      for (const auto& [y, x] : {std::pair{r - 1, c}, {r, c - 1}, {r, c}, {r, c + 1}, {r + 1, c}})
         if (y >= 0 && y < side && x >= 0 && x < side)
           columns[r * side + c].push_back(static_cast<TypeParam>(y * side + x));
   EXPECT_EQ(expect_coloured(OwnedPattern<TypeParam>(side * side, columns)), 5);
