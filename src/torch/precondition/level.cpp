@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "core/arguments.h"
 #include "core/host.h"
 #include "core/launch.h"
 #include "precondition/amg.h"
@@ -85,7 +86,7 @@ SparseMatrix smoothing(const Pattern& kept, const SparseMatrix& A, const Tensor&
 
 // Whether a number of these wants a derivative, or is hidden by a transform.
 bool is_plain(const Tensor& t) {
-  return is_readable(t) && !(at::GradMode::is_enabled() && t.requires_grad()) && !t._fw_grad(/*level=*/0).defined();
+  return is_readable(t) && !wants_derivative(t);
 }
 
 }  // namespace

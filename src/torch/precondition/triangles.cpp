@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gossamer/linalg.h>
 
+#include "core/arguments.h"
 #include "precondition/matrix.h"
 
 namespace gossamer::linalg {
@@ -26,9 +27,7 @@ std::vector<Tensor> jacobian_of(const Pattern& P, int64_t kind) {
 SparseMatrix factor(const SparseMatrix& A, int64_t kind) {
   const Pattern& P = A.pattern();
   keep_outside_transforms(P);
-  const bool derivative =
-      (at::GradMode::is_enabled() && A.requires_grad()) || A.values()._fw_grad(/*level=*/0).defined();
-  const auto jacobian = derivative ? jacobian_of(P, kind) : std::vector<Tensor>();
+  const auto jacobian = wants_derivative(A.values()) ? jacobian_of(P, kind) : std::vector<Tensor>();
   return A.with_values(ops::incomplete_factor(P.tensors(), A.values(), P.sym_shape(), jacobian, kind));
 }
 

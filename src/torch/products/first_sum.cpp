@@ -56,21 +56,12 @@ Found forward(TensorList pattern_A, const Tensor& a, TensorList pattern_B, const
   return found;
 }
 
-Found autograd(TensorList A, const Tensor& a, TensorList B, const Tensor& b, at::IntArrayRef shape) {
-  const auto differentiated = [](const Tensor& t) {
-    return (at::GradMode::is_enabled() && t.requires_grad()) || t._fw_grad(/*level=*/0).defined();
-  };
-  if (differentiated(a) || differentiated(b)) return with_maps(A, a, B, b, shape);
-  const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  return ops::first_sum(A, a, B, b, shape);
-}
-
 const Op<decltype(ops::first_sum)> op{{
     .schema = "first_sum(Tensor[] A, Tensor a, Tensor[] B, Tensor b, int[] shape) -> (Tensor indptr, Tensor indices, "
               "Tensor at_A, Tensor at_B, Tensor c)",
     .forward = forward,
     .on_device = with_maps,
-    .autograd = autograd,
+    .autograd = with_maps,
     .batched = with_maps,
     .meta = false,
 }};
