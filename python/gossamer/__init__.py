@@ -4,7 +4,7 @@
 from gossamer import _fakes as _fakes
 from gossamer import _library as _library  # loads the C++ library
 from gossamer import _solver_fakes as _solver_fakes
-from gossamer import datasets, equations, linalg, nn
+from gossamer import datasets, distributed, equations, linalg, nn
 from gossamer._attention import (
     dropout,
     gat_attention,
@@ -51,6 +51,7 @@ __all__ = [
     "cmake_prefix_path",
     "datasets",
     "diag",
+    "distributed",
     "dropout",
     "equations",
     "eye",

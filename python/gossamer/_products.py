@@ -16,13 +16,16 @@ from gossamer._values import PatternValues, check_matrix, size
 
 if TYPE_CHECKING:
     from gossamer._sparse_matrix import SparseMatrix
+    from gossamer.distributed import DistributedMatrix
 
 _spmm = torch.ops.gossamer.spmm.default  # looking it up takes a third of a microsecond
 _A_B, _AT_B = 0, 2  # forms of a product: neither operand is transposed, or the left one is
 
 
-def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
+def spmm(A: SparseMatrix | DistributedMatrix, X: Tensor, transpose: bool = False) -> Tensor:
     """Y = A X, or Aᵀ X: sparse times dense. X may be a NumPy array or a list; Y is a tensor.
+
+    Of a ``gs.distributed.DistributedMatrix``, X and Y are this rank's rows.
 
     Shapes: A (m, n) with values (nnz,): X (n,) or (n, d) gives (m,) or (m, d). With values (nnz, H), H matrices on one
     pattern: X (n, H) or (n, H, d) gives (m, H) or (m, H, d). For Aᵀ, X has m rows. X may be strided.
@@ -36,6 +39,8 @@ def spmm(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:
     >>> gs.spmm(A, torch.tensor([3.0, 4.0]))
     tensor([8., 3.])
     """
+    if not isinstance(A, PatternValues) and hasattr(A, "_spmm"):  # a DistributedMatrix
+        return A._spmm(X, transpose)
     check_matrix("spmm", "A", A)
     if not is_dense(X):
         raise TypeError(f"spmm: X must be a torch.Tensor or an array, not {type(X).__name__}")

@@ -73,6 +73,8 @@ def is_number(given: Any) -> TypeIs[float]:
 def check_matrix(op: str, name: str, given: Any) -> None:
     """Refuses an argument that is not a matrix, in the words of the op the user called."""
     if not isinstance(given, PatternValues):
+        if hasattr(given, "_refuse"):  # a DistributedMatrix
+            given._refuse(op)
         raise TypeError(f"{op}: {name} must be a SparseMatrix, not {type(given).__name__}")
 
 

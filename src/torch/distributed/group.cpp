@@ -2,6 +2,7 @@
 #include "distributed/group.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -144,30 +145,103 @@ Tensor Group::all_gather(const Tensor& t) const {
   return all.view({-1}).view(t.scalar_type()).view(sizes);
 }
 
-// One number where nobody has anything to say; the text follows only where somebody has.
-void Group::agree(const std::string& error) const {
-  Tensor first = at::zeros({2}, at::kLong);  // size - rank of the first that has an error, and the longest text
-  if (!error.empty()) first[0] = size() - rank(), first[1] = static_cast<int64_t>(error.size());
-  max_(first);
-  const int64_t* said = first.const_data_ptr<int64_t>();
-  if (said[0] == 0) return;
-  const int64_t speaker = size() - said[0];
-  Tensor text = at::zeros({said[1]}, at::kLong);
-  if (rank() == speaker)
-    for (size_t k = 0; k < error.size(); ++k)
-      text.mutable_data_ptr<int64_t>()[k] = static_cast<unsigned char>(error[k]);
-  sum_(text);
-  std::string message;
-  for (int64_t k = 0; k < said[1]; ++k)
-    if (const auto c = static_cast<char>(text.const_data_ptr<int64_t>()[k])) message += c;
-  TORCH_CHECK_VALUE(size() > 1, message);
-  TORCH_CHECK_VALUE(false, "rank ", speaker, ": ", message);
+namespace {
+
+enum Kind : int64_t { none, value, type, index, not_implemented, other, kinds };
+
+void raise(int64_t kind, const std::string& message) {
+  TORCH_CHECK_TYPE(kind != type, message);
+  TORCH_CHECK_INDEX(kind != index, message);
+  TORCH_CHECK_NOT_IMPLEMENTED(kind != not_implemented, message);
+  TORCH_CHECK(kind != other, message);
+  TORCH_CHECK_VALUE(false, message);
+}
+
+// Texts as numbers: the same for every compiler.
+int64_t fingerprint(const std::string& text) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return static_cast<int64_t>(hash >> 2);
+}
+
+Tensor letters(const std::string& text, int64_t length) {
+  Tensor t = at::zeros({length}, at::kByte);
+  std::copy(text.begin(), text.end(), t.mutable_data_ptr<uint8_t>());
+  return t;
+}
+
+std::string text_of(const Tensor& letters) {
+  const auto* first = letters.const_data_ptr<uint8_t>();
+  return {first, std::find(first, first + letters.numel(), 0)};
+}
+
+}  // namespace
+
+void Group::agree(const std::string& error, const std::string& common) const {
+  agree(error.empty() ? none : value, error, common);
+}
+
+void Group::agree(const std::exception_ptr& error, const std::string& common) const {
+  if (!error) return agree(none, {}, common);
+  try {
+    std::rethrow_exception(error);
+  } catch (const c10::TypeError& e) {
+    agree(type, e.what_without_backtrace(), common);
+  } catch (const c10::IndexError& e) {
+    agree(index, e.what_without_backtrace(), common);
+  } catch (const c10::NotImplementedError& e) {
+    agree(not_implemented, e.what_without_backtrace(), common);
+  } catch (const c10::ValueError& e) {
+    agree(value, e.what_without_backtrace(), common);
+  } catch (const c10::Error& e) {
+    agree(other, e.what_without_backtrace(), common);
+  } catch (const std::exception& e) {
+    agree(other, e.what(), common);
+  }
+}
+
+// Four numbers where nobody has anything to say; the texts follow only where somebody has.
+void Group::agree(int64_t kind, const std::string& error, const std::string& common) const {
+  const int64_t print = fingerprint(common);
+  Tensor said = at::zeros({4}, at::kLong);  // the first rank with an error and its kind, the longest text, the print
+  auto* numbers = said.mutable_data_ptr<int64_t>();
+  numbers[0] = kind == none ? 0 : (size() - rank()) * kinds + kind;
+  numbers[1] = static_cast<int64_t>(std::max(error.size(), common.size()));
+  numbers[2] = print, numbers[3] = -print;
+  max_(said);
+  const bool failed = numbers[0] > 0;
+  if (!failed && numbers[2] == -numbers[3]) return;
+  const Tensor texts = all_gather(letters(failed ? error : common, numbers[1]));
+  if (failed) {
+    const int64_t speaker = size() - numbers[0] / kinds;
+    const std::string rank = size() > 1 ? "rank " + std::to_string(speaker) + ": " : "";
+    raise(numbers[0] % kinds, rank + text_of(texts[speaker]));
+  }
+  const std::string first = text_of(texts[0]);
+  for (int64_t r = 1; r < size(); ++r)
+    TORCH_CHECK_VALUE(text_of(texts[r]) == first, "all ranks must call the same: rank 0 has ", first, ", but rank ", r,
+                      " has ", text_of(texts[r]));
 }
 
 namespace {
-const Composites composites =
-    Composites().def("distributed_bytes_sent() -> int", static_cast<int64_t (*)()>(bytes_sent));
+
+void agree_op(std::string_view error, std::string_view common, std::string_view group) {
+  Group(group).agree(std::string(error), std::string(common));
 }
+
+bool any_op(bool mine, std::string_view group) {
+  Tensor any = at::full({1}, static_cast<int64_t>(mine), at::kLong);
+  Group(group).max_(any);
+  return any.const_data_ptr<int64_t>()[0] > 0;
+}
+
+const Composites composites =
+    Composites()
+        .def("distributed_any(bool mine, str group) -> bool", any_op)
+        .def("distributed_bytes_sent() -> int", static_cast<int64_t (*)()>(bytes_sent))
+        .def("distributed_agree(str error, str common, str group) -> ()", agree_op);
+
+}  // namespace
 
 }  // namespace distributed
 }  // namespace gossamer

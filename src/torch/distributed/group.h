@@ -3,6 +3,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -43,10 +44,27 @@ class Group {
   Tensor all_gather(const Tensor& t) const;  // (size, ...) of tensors that have equal shapes
 
   // Raises on every rank, as ValueError, the message of the first rank that has one ("" = none):
-  // "rank 2: spmm: X must have 5 rows, not 6".
-  void agree(const std::string& error) const;
+  // "rank 2: spmm: X must have 5 rows, not 6". `common` is what all ranks must have in common, in words: where two
+  // differ, that is the message. One sum of four numbers where all is well.
+  void agree(const std::string& error, const std::string& common = {}) const;
+
+  // check() on every rank. What it raises on one, it raises on all, as an error of the same kind.
+  template <class F>
+  void check_on_all(const std::string& common, const F& check) const {
+    if (size() == 1) return check();
+    std::exception_ptr error;
+    try {
+      check();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    agree(error, common);
+  }
 
  private:
+  void agree(const std::exception_ptr& error, const std::string& common) const;
+  void agree(int64_t kind, const std::string& error, const std::string& common) const;
+
   struct State;
   std::shared_ptr<const State> state_;
 };

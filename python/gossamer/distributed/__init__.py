@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Matrices whose rows are on many processes, over torch.distributed.
+
+The contract: every rank calls the same functions in the same order; what is differentiated is the sum over the ranks of
+what each of them calls backward on.
+"""
+
+from gossamer.distributed._construct import from_rows, scatter
+from gossamer.distributed._matrix import DistributedMatrix
+
+__all__ = ["DistributedMatrix", "from_rows", "scatter"]

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The processes that share a matrix, by the name that torch gives their group. "" is this process alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from gossamer import _library as _library  # an op must be there before its name is looked up
+
+
+def group_name(mesh: Any) -> str:
+    """Of a one-dimensional DeviceMesh, of a ProcessGroup, or, for None, of the default group if there is one."""
+    if mesh is None:
+        return str(dist.group.WORLD.group_name) if dist.is_available() and dist.is_initialized() else ""
+    if isinstance(mesh, str):
+        return mesh
+    if hasattr(mesh, "get_group"):
+        if mesh.ndim != 1:
+            raise ValueError(f"distributed: mesh must have one dimension, not {mesh.ndim}: mesh['rows'] takes one")
+        mesh = mesh.get_group()
+    if not hasattr(mesh, "group_name"):
+        raise TypeError(f"distributed: mesh must be a DeviceMesh, a ProcessGroup or None, not {type(mesh).__name__}")
+    return str(mesh.group_name)
+
+
+def rank_and_size(name: str) -> tuple[int, int]:
+    """This process among those of the group."""
+    if not name:
+        return 0, 1
+    from torch.distributed.distributed_c10d import _resolve_process_group
+
+    group = _resolve_process_group(name)
+    return group.rank(), group.size()
+
+
+@contextmanager
+def one_for_all(group: str, common: str = "") -> Iterator[None]:
+    """What is raised inside on one rank is raised on all, with that rank's number. ``common``: what all must say."""
+    error = ""
+    try:
+        yield
+    except (TypeError, ValueError, IndexError) as found:
+        if not group:
+            raise
+        error = str(found)
+    if group:
+        torch.ops.gossamer.distributed_agree(error, common, group)

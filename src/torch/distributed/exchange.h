@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A matrix whose rows are on many processes, as ops see it: this rank's block, and who sends which rows to whom.
+//
+// Rank r owns some rows of A and some of X (the columns of A). In its block, a column is
+//
+//   0 … owned - 1                 one of its own
+//   owned … owned + halo - 1      one of another rank: the halo, by owner, then in the owner's order
+//
+// which relabels the entries of a row and never reorders them: the sum over a row is the same sum, bit for bit, for
+// every number of ranks. Aᵀ has a block of the same kind on the owner of each column, its rows in the order of the
+// original row numbers: what the transpose has in one process. An entry whose column is another's, a cut one, has its
+// value sent there.
+//
+// Ops take all of this as tensors and integers:
+//
+//   plan     {indptr, indices, send_rows, interior} of A, and, once the transpose is known, the same of Aᵀ, then
+//            {out, into} of the route
+//   counts   {own rows, own columns, send, recv: one a rank}, and with the transpose {send, recv} of Aᵀ and of the
+//   route
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/csr.h"
+#include "distributed/group.h"
+
+namespace gossamer::distributed {
+
+using at::IntArrayRef;
+
+// The block of A, or of Aᵀ.
+struct Block {
+  int64_t rows = 0, owned = 0;  // of Y, and of X without its halo
+  Tensor indptr, indices;       // rows + 1, entries
+  Tensor send_rows;             // own rows of X for the other ranks, rank by rank; int64
+  Tensor interior;              // rows that need no halo, as ranges: {begin, end, begin, end, …}; int64
+  IntArrayRef send, recv;       // rows of X, one number a rank
+
+  int64_t entries() const { return indices.size(0); }
+  int64_t halo() const;
+  std::vector<Tensor> pattern() const { return {indptr, indices}; }
+  std::array<SymInt, 2> shape() const { return {rows, owned + halo()}; }
+};
+
+// Entry q of Aᵀ's block is entry into[q] of A's, or, from there on, what came from other ranks: into[q] - entries.
+struct Route {
+  Tensor out;   // the cut entries of A, rank by rank
+  Tensor into;  // for each entry of Aᵀ
+  IntArrayRef send, recv;
+};
+
+// A plan taken apart. It points into `counts`.
+struct Exchange {
+  Exchange(const char* op, TensorList plan, IntArrayRef counts);
+  bool has_transpose() const { return transposed_; }
+  const Block& block(bool t) const { return blocks_[t]; }
+  // Raises unless the plan has the transpose.
+  const Route& route(const char* op) const;
+  int64_t rows() const { return blocks_[0].rows; }
+  int64_t cols() const { return blocks_[0].owned; }
+
+ private:
+  bool transposed_;
+  Block blocks_[2];
+  Route route_;
+};
+
+// "float32 (…, 5)": what all ranks must have in common of an operand.
+std::string row_text(const Tensor& t);
+
+// Values of A's entries where Aᵀ has them: only those that come from other ranks, in the order in which they come.
+Pending cut_values_begin(const Group& group, const Route& route, const Tensor& values);
+
+}  // namespace gossamer::distributed

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// (U Vᵀ) on this rank's entries, from own rows of U and V:
+//
+//   values = sddmm(block, U, [V; halo of V])        dU = spmm_rows(G on A, V)        dV = spmm_rows(G on A, U,
+//   transposed)
+#include <ATen/ATen.h>
+#include <gossamer/distributed.h>
+#include <gossamer/products.h>
+
+#include "core/batch.h"
+#include "core/csr.h"
+#include "core/differentiable.h"
+#include "core/op.h"
+#include "distributed/exchange.h"
+
+namespace gossamer {
+namespace {
+
+using distributed::Block;
+using distributed::Exchange;
+using distributed::Group;
+using MaybeTensor = std::optional<Tensor>;
+
+void check(const Block& A, const Tensor& U, const Tensor& V, const MaybeTensor& halo) {
+  TORCH_CHECK_VALUE(U.dim() >= 1 && U.sym_size(0) == A.rows, "sddmm: U ", shape_text(U), " must have the ", A.rows,
+                    " rows of this rank");
+  TORCH_CHECK_VALUE(V.dim() >= 1 && V.sym_size(0) == A.owned, "sddmm: V ", shape_text(V), " must have the ", A.owned,
+                    " columns of this rank");
+  check_same_dtype("sddmm", "V", V, "U", U);
+  TORCH_CHECK_VALUE(U.dim() <= 3 && U.sym_sizes().slice(1) == V.sym_sizes().slice(1), "sddmm: U ", shape_text(U),
+                    " and V ", shape_text(V), " must be (n,), (n, d) or (n, H, d) and agree but for their rows");
+  if (!halo) return;
+  TORCH_CHECK_VALUE(
+      halo->dim() == V.dim() && halo->sym_size(0) == A.halo() && halo->sym_sizes().slice(1) == V.sym_sizes().slice(1),
+      "sddmm: the halo ", shape_text(*halo), " is not that of V ", shape_text(V));
+  check_same_dtype("sddmm", "the halo", *halo, "V", V);
+}
+
+Tensor forward(TensorList plan, at::IntArrayRef counts, const Tensor& U, const Tensor& V, const MaybeTensor& kept, bool,
+               std::string_view name) {
+  if (U.is_meta()) {
+    const Exchange exchange("sddmm", plan, counts);
+    const Block& A = exchange.block(false);
+    check(A, U, V, kept);
+    std::vector<SymInt> size = {A.entries()};
+    if (U.dim() == 3) size.push_back(U.sym_size(1));
+    return at::empty_symint(size, U.options());
+  }
+  const Group group(name);
+  std::optional<Exchange> exchange;
+  group.check_on_all(
+      "sddmm: U " + distributed::row_text(U) + ", V " + distributed::row_text(V) + (kept ? ", its halo at hand" : ""),
+      [&] { check(exchange.emplace("sddmm", plan, counts).block(false), U, V, kept); });
+  const Block& A = exchange->block(false);
+  const Tensor halo = kept ? *kept : group.all_to_all(V.index_select(0, A.send_rows), A.send, A.recv);
+  return ops::sddmm(A.pattern(), U, at::cat({V, halo}), A.shape());
+}
+
+Tensor autograd(TensorList plan, at::IntArrayRef counts, const Tensor& U, const Tensor& V, const MaybeTensor& kept,
+                bool keep, std::string_view name) {
+  return differentiable(
+      "sddmm_rows", {U, V},
+      [&](const variable_list& in) {
+        const MaybeTensor halo = in[1].is_same(V) ? kept : std::nullopt;
+        return ops::sddmm_rows(plan, counts, in[0], in[1], halo, keep, name);
+      },
+      [plan = plan.vec(), counts = counts.vec(), keep, name = std::string(name)](
+          const Tensor& G, const variable_list& in, const Tensor&, const Wanted& wanted) {
+        variable_list grads(2);
+        if (wanted[0]) grads[0] = ops::spmm_rows(plan, counts, G, in[1].conj(), /*t=*/false, {}, keep, name);
+        if (wanted[1]) grads[1] = ops::spmm_rows(plan, counts, G, in[0].conj(), /*t=*/true, {}, keep, name);
+        return grads;
+      });
+}
+
+// Batched operands are more heads.
+Tensor batched(TensorList plan, at::IntArrayRef counts, const Tensor& U, const Tensor& V, const MaybeTensor&, bool keep,
+               std::string_view name) {
+  const Batch batch("sddmm", plan, {U, V});
+  const auto call = [&](const Tensor& u, const Tensor& v) {
+    return ops::sddmm_rows(plan, counts, u, v, /*halo=*/{}, keep, name);
+  };
+  Tensor u = batch.at(U, 1), v = batch.at(V, 1);
+  if (U.dim() == 1) u = u.unsqueeze(-1), v = v.unsqueeze(-1);
+  if (U.dim() < 3) return batch.wrap(call(u, v), 1);
+  return batch.wrap(unfold_dim(call(u.flatten(1, 2), v.flatten(1, 2)), 1, {batch.size(), U.sym_size(1)}), 1);
+}
+
+const Op<decltype(ops::sddmm_rows)> op{{
+    .schema = "sddmm_rows(Tensor[] plan, int[] counts, Tensor U, Tensor V, Tensor? halo, bool keep_halo, str group) -> "
+              "Tensor",
+    .forward = forward,
+    .autograd = autograd,
+    .batched = batched,
+    .autocast = true,
+}};
+
+}  // namespace
+
+Tensor ops::sddmm_rows(TensorList plan, at::IntArrayRef counts, const Tensor& U, const Tensor& V,
+                       const MaybeTensor& halo, bool keep_halo, std::string_view group) {
+  return op(plan, counts, U, V, halo, keep_halo, group);
+}
+
+}  // namespace gossamer

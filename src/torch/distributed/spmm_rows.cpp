@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Own rows of Y = A X, or of Aᵀ X if t, from own rows of X:
+//
+//   Y = block [X; halo of X]        dA = sddmm_rows(A, G, X), operands swapped if t        dX = spmm_rows(A, G, !t)
+//
+// The halo of G is fetched for dX, and no partial sums are sent back: so the bits are those of spmm in one process.
+#include <ATen/ATen.h>
+#include <gossamer/distributed.h>
+#include <gossamer/products.h>
+
+#include "core/batch.h"
+#include "core/csr.h"
+#include "core/differentiable.h"
+#include "core/op.h"
+#include "distributed/exchange.h"
+
+namespace gossamer {
+namespace {
+
+using distributed::Block;
+using distributed::Exchange;
+using distributed::Group;
+using MaybeTensor = std::optional<Tensor>;
+
+void check(const Exchange& exchange, const Tensor& values, const Tensor& X, bool t, const MaybeTensor& halo) {
+  if (t) exchange.route("spmm");
+  const Block& A = exchange.block(t);
+  const int64_t entries = exchange.block(false).entries();
+  TORCH_CHECK_VALUE(values.dim() >= 1 && values.dim() <= 2 && values.sym_size(0) == entries, "spmm: values ",
+                    shape_text(values), " must be (nnz,) or (nnz, H) for the ", entries, " entries of this rank");
+  TORCH_CHECK_VALUE(X.dim() >= 1 && X.sym_size(0) == A.owned, "spmm: X ", shape_text(X), " must have the ", A.owned,
+                    " rows of this rank");
+  check_same_dtype("spmm", "X", X, "values", values);
+  const bool heads = values.dim() == 2;
+  TORCH_CHECK_VALUE(heads || X.dim() <= 2, "spmm: X must be (n,) or (n, d), not ", shape_text(X));
+  TORCH_CHECK_VALUE(!heads || (X.dim() >= 2 && X.dim() <= 3 && X.sym_size(1) == values.sym_size(1)), "spmm: values ",
+                    shape_text(values), " need X of shape (n, H) or (n, H, d), not ", shape_text(X));
+  if (!halo) return;
+  TORCH_CHECK_VALUE(
+      halo->dim() == X.dim() && halo->sym_size(0) == A.halo() && halo->sym_sizes().slice(1) == X.sym_sizes().slice(1),
+      "spmm: the halo ", shape_text(*halo), " is not that of X ", shape_text(X));
+  check_same_dtype("spmm", "the halo", *halo, "X", X);
+}
+
+Tensor forward(TensorList plan, at::IntArrayRef counts, const Tensor& values, const Tensor& X, bool t,
+               const MaybeTensor& kept, bool, std::string_view name) {
+  if (X.is_meta()) {
+    const Exchange exchange("spmm", plan, counts);
+    check(exchange, values, X, t, kept);
+    auto size = X.sym_sizes().vec();
+    size[0] = exchange.block(t).rows;
+    return at::empty_symint(size, X.options());
+  }
+  const Group group(name);
+  std::optional<Exchange> exchange;
+  group.check_on_all("spmm: values " + distributed::row_text(values) + ", X " + distributed::row_text(X) +
+                         (t ? ", transposed" : "") + (kept ? ", its halo at hand" : ""),
+                     [&] { check(exchange.emplace("spmm", plan, counts), values, X, t, kept); });
+  const Block& A = exchange->block(t);
+  const Tensor halo = kept ? *kept : group.all_to_all(X.index_select(0, A.send_rows), A.send, A.recv);
+  Tensor v = values;
+  if (t) {
+    const auto& route = exchange->route("spmm");
+    v = at::cat({values, distributed::cut_values_begin(group, route, values).wait()}).index_select(0, route.into);
+  }
+  return ops::spmm(A.pattern(), v, at::cat({X, halo}), A.shape(), /*t=*/false);
+}
+
+// The halo of X is of use once more for dA of A X: kept if the caller wants to pay for it with memory. It is a copy of
+// what X has on other ranks, not one more variable, and holds for X itself, not for a tangent in its place.
+Tensor autograd(TensorList plan, at::IntArrayRef counts, const Tensor& values, const Tensor& X, bool t,
+                const MaybeTensor& given, bool keep, std::string_view name) {
+  MaybeTensor kept = given;
+  if (keep && !given && !t && wants_derivative(values)) {
+    const Exchange exchange("spmm", plan, counts);
+    const Block& A = exchange.block(t);
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    kept = ops::halo(X, A.send_rows, A.send, A.recv, name);
+  }
+  return differentiable(
+      "spmm_rows", {values, X},
+      [&](const variable_list& in) {
+        const MaybeTensor halo = in[1].is_same(X) ? kept : std::nullopt;
+        return ops::spmm_rows(plan, counts, in[0], in[1], t, halo, keep, name);
+      },
+      [plan = plan.vec(), counts = counts.vec(), t, kept, keep, name = std::string(name)](
+          const Tensor& G, const variable_list& in, const Tensor&, const Wanted& wanted) {
+        variable_list grads(2);
+        const Tensor x = in[1].conj();
+        const Tensor left = with_columns(in[0], t ? x : G), right = with_columns(in[0], t ? G : x);
+        MaybeTensor halo;
+        if (kept && keep && !t) halo = with_columns(in[0], kept->conj());
+        if (wanted[0]) grads[0] = ops::sddmm_rows(plan, counts, left, right, halo, keep, name);
+        if (wanted[1]) grads[1] = ops::spmm_rows(plan, counts, in[0].conj(), G, !t, {}, keep, name);
+        return grads;
+      });
+}
+
+Tensor batched(TensorList plan, at::IntArrayRef counts, const Tensor& values, const Tensor& X, bool t,
+               const MaybeTensor&, bool keep, std::string_view name) {
+  return heads_or_columns("spmm", plan, values, X, /*per_head=*/{},
+                          [&](const Tensor& v, const Tensor& x, const Tensor&) {
+                            return ops::spmm_rows(plan, counts, v, x, t, /*halo=*/{}, keep, name);
+                          });
+}
+
+const Op<decltype(ops::spmm_rows)> op{{
+    .schema = "spmm_rows(Tensor[] plan, int[] counts, Tensor values, Tensor X, bool t, Tensor? halo, bool keep_halo, "
+              "str group) -> Tensor",
+    .forward = forward,
+    .autograd = autograd,
+    .batched = batched,
+    .autocast = true,
+}};
+
+}  // namespace
+
+Tensor ops::spmm_rows(TensorList plan, at::IntArrayRef counts, const Tensor& values, const Tensor& X, bool t,
+                      const MaybeTensor& halo, bool keep_halo, std::string_view group) {
+  return op(plan, counts, values, X, t, halo, keep_halo, group);
+}
+
+}  // namespace gossamer
