@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer._values import check_matrix
 
 
 class Cholesky(NamedTuple):
@@ -38,8 +39,7 @@ def cholesky(A: SparseMatrix) -> Cholesky:
     (tensor([[2., 0.],
             [1., 2.]]), tensor([0, 1]))
     """
-    if not isinstance(A, SparseMatrix):
-        raise TypeError(f"cholesky: A must be a SparseMatrix, not {type(A).__name__}")
+    check_matrix("cholesky", "A", A)
     A = A if A._original is None else A._original  # Aᵀ is A
     P = A.pattern
     P.check_simple("cholesky")

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer._values import check_matrix
 
 
 def expm_multiply(A: SparseMatrix, b: Tensor, t: float = 1.0) -> Tensor:
@@ -24,8 +25,7 @@ def expm_multiply(A: SparseMatrix, b: Tensor, t: float = 1.0) -> Tensor:
     >>> gs.linalg.expm_multiply(turn, torch.tensor([1.0, 0.0]), t=torch.pi / 2).round(decimals=4).abs()
     tensor([0., 1.])
     """
-    if not isinstance(A, SparseMatrix):
-        raise TypeError(f"expm_multiply: A must be a SparseMatrix, not {type(A).__name__}")
+    check_matrix("expm_multiply", "A", A)
     if not isinstance(b, Tensor):
         raise TypeError(f"expm_multiply: b must be a torch.Tensor, not {type(b).__name__}")
     P = A.pattern

@@ -11,6 +11,7 @@ from torch import Tensor
 from gossamer import _interrupt
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer._values import check_matrix
 
 SingularMatrixError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
 """A matrix that cannot be solved with; the message names the row, column or pivot. What torch.linalg raises, too."""
@@ -169,8 +170,7 @@ def factorize(A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> Fact
     >>> factor.solve(torch.tensor([1.0, 0.0, 0.0])), factor.solve(torch.tensor([0.0, 0.0, 4.0]), transpose=True)
     (tensor([0.7500, 0.5000, 0.2500]), tensor([1., 2., 3.]))
     """
-    if not isinstance(A, SparseMatrix):
-        raise TypeError(f"factorize: A must be a SparseMatrix, not {type(A).__name__}")
+    check_matrix("factorize", "A", A)
     return Factor(A, kind, engine)
 
 
@@ -219,7 +219,6 @@ def _real_form(A: SparseMatrix) -> SparseMatrix:
 
 
 def _check_operands(op: str, name: str, A: SparseMatrix, b: Tensor) -> None:
-    if not isinstance(A, SparseMatrix):
-        raise TypeError(f"{op}: {name} must be a SparseMatrix, not {type(A).__name__}")
+    check_matrix(op, name, A)
     if not isinstance(b, Tensor):
         raise TypeError(f"{op}: b must be a torch.Tensor, not {type(b).__name__}")

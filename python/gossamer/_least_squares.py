@@ -9,6 +9,7 @@ from torch import Tensor
 from gossamer._krylov import lsmr
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer._values import check_matrix
 
 
 def lstsq(A: SparseMatrix, b: Tensor, damp: float = 0.0, method: str = "cholesky") -> Tensor:
@@ -32,8 +33,7 @@ def lstsq(A: SparseMatrix, b: Tensor, damp: float = 0.0, method: str = "cholesky
     >>> gs.linalg.lstsq(A, torch.tensor([1.0, 3.0, 5.0])).round(decimals=4)
     tensor([1., 2.])
     """
-    if not isinstance(A, SparseMatrix):
-        raise TypeError(f"lstsq: A must be a SparseMatrix, not {type(A).__name__}")
+    check_matrix("lstsq", "A", A)
     if not isinstance(b, Tensor):
         raise TypeError(f"lstsq: b must be a torch.Tensor, not {type(b).__name__}")
     if method == "lsmr":

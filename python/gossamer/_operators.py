@@ -147,7 +147,7 @@ class Operators(PatternValues):
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """torch.matmul(A, X), torch.matmul(X, A), X @ A, s * A, X - A; and all of them inside torch.compile."""
-        methods = _METHODS.get(getattr(func, "__name__", ""))
+        methods = METHODS.get(getattr(func, "__name__", ""))
         if methods is None or kwargs or len(args) != 2:
             return NotImplemented
         left, right = args
@@ -175,4 +175,4 @@ def _table() -> dict[str, tuple[str, str]]:
     return table
 
 
-_METHODS = _table()
+METHODS = _table()

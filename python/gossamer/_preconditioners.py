@@ -12,6 +12,7 @@ from torch import Tensor
 from gossamer._pattern import Pattern
 from gossamer._preconditioner import Preconditioner
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer._values import check_matrix
 
 
 class MatrixPreconditioner(Preconditioner):
@@ -194,8 +195,7 @@ def _weight(omega: float | Tensor) -> Tensor:
 
 def _operands(op: str, A: SparseMatrix) -> tuple[Tensor, Tensor]:
     """The pattern as a handle, which keeps in C++ what is found once, and the values."""
-    if not isinstance(A, SparseMatrix):
-        raise TypeError(f"{op}: A must be a SparseMatrix, not {type(A).__name__}")
+    check_matrix(op, "A", A)
     P = A.pattern
     P.check_simple(op)
     handle = P.keep("handle", lambda: torch.ops.gossamer.pattern_handle.default(P.tensors(), P.shape))

@@ -4,7 +4,7 @@ its base, PatternValues."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
@@ -44,7 +44,7 @@ def spmm(A: SparseMatrix | DistributedMatrix, X: Tensor, transpose: bool = False
     check_matrix("spmm", "A", A)
     if not is_dense(X):
         raise TypeError(f"spmm: X must be a torch.Tensor or an array, not {type(X).__name__}")
-    return product(A, X, transpose)
+    return product(cast("SparseMatrix", A), X, transpose)
 
 
 def product(A: SparseMatrix, X: Tensor, transpose: bool = False) -> Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor
 from gossamer import _interrupt
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer._values import check_matrix
 
 
 def eigsh(
@@ -142,8 +143,7 @@ def _check_positive(S: Tensor, least: Tensor) -> None:
 
 
 def _check_matrix(op: str, name: str, A: SparseMatrix) -> None:
-    if not isinstance(A, SparseMatrix):
-        raise TypeError(f"{op}: {name} must be a SparseMatrix, not {type(A).__name__}")
+    check_matrix(op, name, A)
 
 
 def _called(op: Any, n: int, given: tuple[Any, ...]) -> Any:

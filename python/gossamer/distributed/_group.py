@@ -16,7 +16,8 @@ from gossamer import _library as _library  # an op must be there before its name
 def group_name(mesh: Any) -> str:
     """Of a one-dimensional DeviceMesh, of a ProcessGroup, or, for None, of the default group if there is one."""
     if mesh is None:
-        return str(dist.group.WORLD.group_name) if dist.is_available() and dist.is_initialized() else ""
+        default = dist.group.WORLD if dist.is_available() else None
+        return "" if default is None else str(default.group_name)
     if isinstance(mesh, str):
         return mesh
     if hasattr(mesh, "get_group"):
@@ -32,10 +33,8 @@ def rank_and_size(name: str) -> tuple[int, int]:
     """This process among those of the group."""
     if not name:
         return 0, 1
-    from torch.distributed.distributed_c10d import _resolve_process_group
-
-    group = _resolve_process_group(name)
-    return group.rank(), group.size()
+    rank, size = torch.ops.gossamer.distributed_place(name)
+    return rank, size
 
 
 @contextmanager

@@ -214,12 +214,12 @@ class TransposedRows(DistributedMatrix):
     def pattern(self) -> Block:  # type: ignore[override]
         return self._original.pattern.swapped()
 
-    @property
-    def values(self) -> Tensor:
+    @property  # type: ignore[misc]
+    def values(self) -> Tensor:  # type: ignore[override]
         A = self._original
         return _ops.route(A.values, *A.exchange.with_transpose().route, False, A.group)
 
-    def with_values(self, values: Tensor) -> DistributedMatrix:
+    def with_values(self, values: Tensor) -> DistributedMatrix:  # type: ignore[override]
         return DistributedMatrix._trusted(self.pattern, values, self.keep_halo)
 
     # What can be said without asking another rank.

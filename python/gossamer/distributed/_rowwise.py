@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import torch
 from torch import Tensor
 
+from gossamer._operators import METHODS
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer._values import is_number
 
@@ -141,6 +142,19 @@ class RowWise:
         places, rows = P.keep("diagonal", find)
         values = self.values.index_select(0, places)
         return values.new_zeros((self.local_shape[0], *values.shape[1:])).index_add(0, rows, values)
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """torch.matmul(A, X), s * A with a tensor s; and both inside torch.compile."""
+        methods = METHODS.get(getattr(func, "__name__", ""))
+        if methods is None or kwargs or len(args) != 2:
+            return NotImplemented
+        left, right = args
+        method, other = (methods[0], right) if isinstance(left, RowWise) else (methods[1], left)
+        matrix = left if isinstance(left, RowWise) else right
+        return getattr(matrix, method)(other) if hasattr(type(matrix), method) else NotImplemented
 
     def _refuse(self, op: str) -> NoReturn:
         raise Refused(

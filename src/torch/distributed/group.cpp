@@ -229,17 +229,22 @@ void agree_op(std::string_view error, std::string_view common, std::string_view 
   Group(group).agree(std::string(error), std::string(common));
 }
 
+std::tuple<int64_t, int64_t> place_op(std::string_view name) {
+  const Group group(name);
+  return {group.rank(), group.size()};
+}
+
 bool any_op(bool mine, std::string_view group) {
   Tensor any = at::full({1}, static_cast<int64_t>(mine), at::kLong);
   Group(group).max_(any);
   return any.const_data_ptr<int64_t>()[0] > 0;
 }
 
-const Composites composites =
-    Composites()
-        .def("distributed_any(bool mine, str group) -> bool", any_op)
-        .def("distributed_bytes_sent() -> int", static_cast<int64_t (*)()>(bytes_sent))
-        .def("distributed_agree(str error, str common, str group) -> ()", agree_op);
+const Composites composites = Composites()
+                                  .def("distributed_place(str group) -> (int rank, int size)", place_op)
+                                  .def("distributed_any(bool mine, str group) -> bool", any_op)
+                                  .def("distributed_bytes_sent() -> int", static_cast<int64_t (*)()>(bytes_sent))
+                                  .def("distributed_agree(str error, str common, str group) -> ()", agree_op);
 
 }  // namespace
 

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the cases of all files *_cases.py on some ranks: one torchrun for each number of them, whoever asks first.
+
+As a program it is one of the ranks: each case is called on all of them, and what it raises is written to a file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+RANKS = [1, 2, 3, 4]
+LIMIT = 300  # seconds that a run may take before it is taken for a hanging one
+PATIENCE = 60  # seconds that a rank waits for another
+
+
+def cases(module: str) -> list[str]:
+    """The names of a file's cases."""
+    return [name for name in vars(importlib.import_module(module)) if name.startswith("case_")]
+
+
+def check(module: str, case: str, ranks: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Fails as the case has failed on one of the ranks."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"distributed_{ranks}"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "log").exists():
+            run(ranks, folder)
+    log = (folder / "log").read_text()
+    for rank in range(ranks):
+        found = folder / f"{rank}.json"
+        outcomes = json.loads(found.read_text()) if found.exists() else {}
+        outcome = outcomes.get(f"{module}.{case}", f"it was not run; the log ends with\n{log[-3000:]}")
+        assert outcome == "good", f"rank {rank} of {ranks}: {outcome}"
+
+
+def run(ranks: int, folder: Path, *only: str) -> None:
+    """All cases, or those whose names hold one of the words, on so many ranks."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+    command = [*torchrun, str(HERE / "launch.py"), str(folder), *only]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
+        log = done.stdout + done.stderr
+    except subprocess.TimeoutExpired as hanging:
+        log = f"nothing after {LIMIT} s\n{hanging.stdout!r}\n{hanging.stderr!r}"
+    (folder / "log").write_text(log)
+
+
+def all_cases(only: list[str]) -> dict[str, Callable[[Any], None]]:
+    found = {}
+    for file in sorted(HERE.glob("*_cases.py")):
+        module = importlib.import_module(file.stem)
+        found |= {f"{file.stem}.{name}": getattr(module, name) for name in cases(file.stem)}
+    return {name: case for name, case in found.items() if not only or any(word in name for word in only)}
+
+
+def main(folder: Path, only: list[str]) -> None:
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", timeout=timedelta(seconds=PATIENCE))
+    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+    outcomes: dict[str, str] = {}
+    for name, case in all_cases(only).items():
+        started = time.perf_counter()
+        try:
+            case(mesh)
+            outcomes[name] = "good"
+        except Exception:  # whatever it is, the test says it
+            outcomes[name] = traceback.format_exc()
+        print(f"{time.perf_counter() - started:6.2f} s  {name}")
+        (folder / f"{dist.get_rank()}.json").write_text(json.dumps(outcomes))
+        dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE))
+    main(Path(sys.argv[1]), sys.argv[2:])
