@@ -21,12 +21,12 @@ namespace gossamer {
 
 namespace ops {
 
-// A plan, as the ops below take it: {indptr, indices, send_rows, interior} of this rank's block, and with the transpose
-// the same four of Aᵀ's block and {out, into} of the route by which values get there. counts: {own rows, own columns},
-// then one number a rank of each: rows of X sent, received, and with the transpose both of Aᵀ and of the route's
-// entries. src/torch/distributed/exchange.h says more.
+// A plan, as the ops below take it: {indptr, indices, send_rows, interior, runs} of this rank's block, and with the
+// transpose the same of Aᵀ's block and {out, into, quarters}. counts: {own rows, own columns}, then one number a rank
+// of each: rows of X sent, received, and with the transpose both of Aᵀ and of the entries that are routed to it, then
+// {entries, columns} of all ranks. src/torch/distributed/exchange.h says what they mean.
 
-// From this rank's rows, with columns as all ranks number them: {indptr, indices, send_rows, interior} and the counts.
+// From this rank's rows, with columns as all ranks number them: the plan without the transpose, and the counts.
 // Rank r owns the columns col_offsets[r] … col_offsets[r + 1] - 1. All ranks call it.
 std::tuple<std::vector<Tensor>, std::vector<int64_t>> distributed_plan(const Tensor& indptr, const Tensor& columns,
                                                                        const Tensor& row_offsets,

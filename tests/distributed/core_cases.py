@@ -12,7 +12,7 @@ import gossamer as gs
 
 
 def case_partitions(mesh: Any) -> None:
-    for A in (gs.poisson((9, 7), dtype=torch.float64), unsymmetric(60, 60)):
+    for A in (gs.poisson((30, 10), dtype=torch.float64), unsymmetric(60, 60)):
         for parts in partitions(A, mesh.size()).values():
             pair = Pair(A, mesh, parts)
             for columns in ((), (3,), (17,)):

@@ -37,7 +37,7 @@ class Exchange:
 
     @property
     def has_transpose(self) -> bool:
-        return len(self.plan) > 4
+        return len(self.plan) > 5
 
     def with_transpose(self) -> Exchange:
         """Itself, with the transpose's part. All ranks call it."""
@@ -59,18 +59,19 @@ class Exchange:
             return wanted
         return bool(_ops.distributed_any(wanted, self.group))
 
+    def _list(self, k: int) -> list[int]:
+        """One of the lists of counts, which have a number for each rank."""
+        p = (len(self.counts) - 4) // 6 if self.has_transpose else (len(self.counts) - 2) // 2
+        return self.counts[2 + k * p : 2 + (k + 1) * p]
+
     @property
     def route(self) -> tuple[Tensor, Tensor, list[int], list[int]]:
         """Where values of A's entries go to be those of the transpose: {out, into, send, recv}."""
-        p = (len(self.counts) - 2) // 6
-        return self.plan[8], self.plan[9], self.counts[2 + 4 * p : 2 + 5 * p], self.counts[2 + 5 * p :]
+        return self.plan[10], self.plan[11], self._list(4), self._list(5)
 
     def halo_of(self, columns: bool) -> tuple[Tensor, list[int], list[int]]:
         """Which own rows are sent, how many to each rank, how many come from each: of A, or of its transpose."""
-        at, lists = (0, 0) if columns else (4, 2)
-        p = (len(self.counts) - 2) // (6 if self.has_transpose else 2)
-        send, recv = (self.counts[2 + k * p : 2 + (k + 1) * p] for k in (lists, lists + 1))
-        return self.plan[at + 2], send, recv
+        return (self.plan[2], self._list(0), self._list(1)) if columns else (self.plan[7], self._list(2), self._list(3))
 
 
 class Block(Pattern):

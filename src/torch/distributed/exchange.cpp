@@ -10,22 +10,26 @@ namespace gossamer::distributed {
 
 namespace {
 
-constexpr size_t block_tensors = 4, all_tensors = 2 * block_tensors + 2;
+// A plan is frozen: what traces an op takes its lengths for constants.
+int64_t length(const Tensor& t) {
+  return t.sym_size(0).guard_int(__FILE__, __LINE__);
+}
 
 Block checked_block(const char* op, TensorList tensors, int64_t rows, int64_t owned, IntArrayRef send,
                     IntArrayRef recv) {
-  Block B{rows, owned, tensors[0], tensors[1], tensors[2], tensors[3], send, recv};
+  Block B{rows, owned, tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], send, recv};
   check_integers(op, "indptr", B.indptr);
   check_integers(op, "indices", B.indices);
   TORCH_CHECK_TYPE(B.indptr.scalar_type() == B.indices.scalar_type(), op, ": indices are ", B.indices.scalar_type(),
                    " but indptr is ", B.indptr.scalar_type());
-  TORCH_CHECK_VALUE(B.indptr.size(0) == rows + 1, op, ": indptr has ", B.indptr.size(0), " entries but a block of ",
+  TORCH_CHECK_VALUE(length(B.indptr) == rows + 1, op, ": indptr has ", length(B.indptr), " entries but a block of ",
                     rows, " rows needs ", rows + 1);
   TORCH_CHECK_VALUE(B.send_rows.scalar_type() == at::kLong && B.send_rows.dim() == 1 &&
-                        B.send_rows.size(0) == std::accumulate(send.begin(), send.end(), int64_t{0}),
-                    op, ": the plan sends ", B.send_rows.size(0), " rows, which are not those that are counted");
-  TORCH_CHECK_VALUE(B.interior.scalar_type() == at::kLong && B.interior.dim() == 1 && B.interior.size(0) % 2 == 0, op,
+                        length(B.send_rows) == std::accumulate(send.begin(), send.end(), int64_t{0}),
+                    op, ": the plan sends ", length(B.send_rows), " rows, which are not those that are counted");
+  TORCH_CHECK_VALUE(B.interior.scalar_type() == at::kLong && B.interior.dim() == 1 && length(B.interior) % 2 == 0, op,
                     ": the interior rows must be ranges, int64");
+  check_integers(op, "runs", B.runs);
   B.indptr = B.indptr.contiguous(), B.indices = B.indices.contiguous(), B.interior = B.interior.contiguous();
   if (has_numbers(B.indptr)) {
     const int64_t entries = number_at(B.indptr, rows);
@@ -37,6 +41,10 @@ Block checked_block(const char* op, TensorList tensors, int64_t rows, int64_t ow
 
 }  // namespace
 
+int64_t Block::entries() const {
+  return length(indices);
+}
+
 int64_t Block::halo() const {
   return std::accumulate(recv.begin(), recv.end(), int64_t{0});
 }
@@ -44,25 +52,40 @@ int64_t Block::halo() const {
 Exchange::Exchange(const char* op, TensorList plan, IntArrayRef counts) : transposed_(plan.size() == all_tensors) {
   TORCH_CHECK_VALUE(transposed_ || plan.size() == block_tensors, op, ": a plan has ", block_tensors, " or ",
                     all_tensors, " tensors, not ", plan.size());
-  const size_t lists = transposed_ ? 6 : 2;
-  TORCH_CHECK_VALUE(counts.size() > 2 && (counts.size() - 2) % lists == 0, op, ": a plan has no ", counts.size(),
-                    " counts");
-  const size_t p = (counts.size() - 2) / lists;
+  const size_t lists = transposed_ ? 6 : 2, numbers = transposed_ ? 4 : 2;
+  TORCH_CHECK_VALUE(counts.size() > numbers && (counts.size() - numbers) % lists == 0, op, ": a plan has no ",
+                    counts.size(), " counts");
+  const size_t p = (counts.size() - numbers) / lists;
   for (const int64_t count : counts) TORCH_CHECK_VALUE(count >= 0, op, ": the plan counts ", count, " rows");
   const auto list = [&](size_t k) { return counts.slice(2 + k * p, p); };
   const int64_t rows = counts[0], cols = counts[1];
   blocks_[0] = checked_block(op, plan.slice(0, block_tensors), rows, cols, list(0), list(1));
   if (!transposed_) return;
   blocks_[1] = checked_block(op, plan.slice(block_tensors, block_tensors), cols, rows, list(2), list(3));
-  route_ = {plan[2 * block_tensors], plan[2 * block_tensors + 1], list(4), list(5)};
+  const TensorList rest = plan.slice(2 * block_tensors);
+  route_ = {rest[0], rest[1], list(4), list(5)};
   check_integers(op, "the route", route_.out);
   check_integers(op, "the route", route_.into);
-  TORCH_CHECK_VALUE(route_.into.size(0) == blocks_[1].entries(), op, ": the route is that of another matrix");
+  TORCH_CHECK_TYPE(route_.into.scalar_type() == blocks_[1].indptr.scalar_type(), op, ": the route is ",
+                   route_.into.scalar_type(), ", not as indptr is");
+  TORCH_CHECK_VALUE(length(route_.into) == blocks_[1].entries(), op, ": the route is that of another matrix");
+  route_.into = route_.into.contiguous();
+  quarters_ = {rest[2].contiguous(), counts[2 + 6 * p], counts[3 + 6 * p]};
+  TORCH_CHECK_VALUE(rest[2].scalar_type() == at::kByte && rest[2].dim() == 1 &&
+                        (length(rest[2]) == 0 || length(rest[2]) == rows + blocks_[1].halo()),
+                    op, ": the quarters must be empty, or one for each row");
 }
 
 const Route& Exchange::route(const char* op) const {
   TORCH_CHECK_VALUE(transposed_, op, ": the plan lacks the transpose");
   return route_;
+}
+
+void check_device(const char* op, const Tensor& t, const Block& A) {
+  TORCH_CHECK_VALUE(t.device() == A.indptr.device(), op, ": an operand is on ", t.device(), " but the matrix is on ",
+                    A.indptr.device());
+  const bool small = t.is_floating_point() && t.element_size() < 2;
+  TORCH_CHECK_TYPE(!small, op, ": no kernel for ", t.scalar_type());
 }
 
 std::string row_text(const Tensor& t) {

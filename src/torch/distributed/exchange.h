@@ -13,10 +13,10 @@
 //
 // Ops take all of this as tensors and integers:
 //
-//   plan     {indptr, indices, send_rows, interior} of A, and, once the transpose is known, the same of Aᵀ, then
-//            {out, into} of the route
-//   counts   {own rows, own columns, send, recv: one a rank}, and with the transpose {send, recv} of Aᵀ and of the
-//   route
+//   plan     {indptr, indices, send_rows, interior, runs} of A; once the transpose is known, the same of Aᵀ and
+//            {out, into, quarters}
+//   counts   {own rows, own columns, send, recv}, of which the last two have a number for each rank; with the transpose
+//            {send, recv} of Aᵀ, {send, recv} of the route, {entries, columns} of all ranks
 #pragma once
 #include <string>
 #include <string_view>
@@ -34,13 +34,25 @@ struct Block {
   int64_t rows = 0, owned = 0;  // of Y, and of X without its halo
   Tensor indptr, indices;       // rows + 1, entries
   Tensor send_rows;             // own rows of X for the other ranks, rank by rank; int64
-  Tensor interior;              // rows that need no halo, as ranges: {begin, end, begin, end, …}; int64
+  Tensor interior;              // rows that need no halo, as long ranges: {begin, end, begin, end, …}; int64
+  Tensor runs;                  // kernels/runs.h; empty if there are none
   IntArrayRef send, recv;       // rows of X, one number a rank
 
-  int64_t entries() const { return indices.size(0); }
+  int64_t entries() const;
   int64_t halo() const;
   std::vector<Tensor> pattern() const { return {indptr, indices}; }
+  template <class I>
+  PatternView<I> view() const {
+    return tensors({}).view<I>();
+  }
+  template <class T, class I>
+  Csr<T, I> view(const Tensor& values, int64_t heads, const Tensor& perm) const {
+    return tensors(perm).view<T, I>(values, heads);
+  }
   std::array<SymInt, 2> shape() const { return {rows, owned + halo()}; }
+
+ private:
+  PatternTensors tensors(const Tensor& perm) const { return {rows, owned + halo(), indptr, indices, perm, runs}; }
 };
 
 // Entry q of Aᵀ's block is entry into[q] of A's, or, from there on, what came from other ranks: into[q] - entries.
@@ -50,6 +62,13 @@ struct Route {
   IntArrayRef send, recv;
 };
 
+// One process makes Aᵀ x of a large matrix by parts of A's rows, whose sums it adds up (kernels::spmv_transposed). The
+// quarter of the entries to which each row of A that Aᵀ's block has belongs, to make the same sums; empty if none is.
+struct Quarters {
+  Tensor of_rows;                 // uint8
+  int64_t entries = 0, cols = 0;  // of all ranks: by these it is decided how many parts there are
+};
+
 // A plan taken apart. It points into `counts`.
 struct Exchange {
   Exchange(const char* op, TensorList plan, IntArrayRef counts);
@@ -57,14 +76,20 @@ struct Exchange {
   const Block& block(bool t) const { return blocks_[t]; }
   // Raises unless the plan has the transpose.
   const Route& route(const char* op) const;
-  int64_t rows() const { return blocks_[0].rows; }
-  int64_t cols() const { return blocks_[0].owned; }
+  const Quarters& quarters() const { return quarters_; }
 
  private:
   bool transposed_;
   Block blocks_[2];
   Route route_;
+  Quarters quarters_;
 };
+
+// So many tensors has a block, and so many a plan with the transpose.
+constexpr size_t block_tensors = 5, all_tensors = 2 * block_tensors + 3;
+
+// An operand must be where the block is, and hold numbers that some kernel knows.
+void check_device(const char* op, const Tensor& t, const Block& A);
 
 // "float32 (…, 5)": what all ranks must have in common of an operand.
 std::string row_text(const Tensor& t);

@@ -57,7 +57,7 @@ inline std::vector<int64_t> counts_of_others(const Group& group, const std::vect
   return numbers(group.all_to_all(integers(mine), one, one));
 }
 
-// Rows whose columns are all own ones, as ranges.
+// Rows whose columns are all own ones, as ranges. Short ranges are left to those who read the halo, too.
 template <class I>
 Tensor interior_rows(const Tensor& indptr, const Tensor& indices, int64_t owned) {
   std::vector<int64_t> ranges;
@@ -70,7 +70,11 @@ Tensor interior_rows(const Tensor& indptr, const Tensor& indices, int64_t owned)
     else
       ranges.insert(ranges.end(), {i, i + 1});
   }
-  return integers(ranges);
+  constexpr int64_t worth_a_range = 32;
+  std::vector<int64_t> long_ones;
+  for (size_t k = 0; k < ranges.size(); k += 2)
+    if (ranges[k + 1] - ranges[k] >= worth_a_range) long_ones.insert(long_ones.end(), {ranges[k], ranges[k + 1]});
+  return integers(long_ones);
 }
 
 inline std::vector<Tensor> on_device_of(const Tensor& t, std::vector<Tensor> tensors) {

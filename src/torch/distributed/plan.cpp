@@ -98,7 +98,9 @@ Plan plan(const Tensor& indptr, const Tensor& columns, const Tensor& row_offsets
   std::vector<int64_t> counts = {indptr.size(0) - 1, high - low};
   counts.insert(counts.end(), send.begin(), send.end());
   counts.insert(counts.end(), recv.begin(), recv.end());
-  return {{starts, labels, send_rows, interior}, counts};
+  const Tensor runs =
+      ops::runs(starts, labels, {}, {indptr.size(0) - 1, high - low + static_cast<int64_t>(halo.size())});
+  return {{starts, labels, send_rows, interior, runs}, counts};
 }
 
 const Composites composites = Composites().def(

@@ -5,13 +5,16 @@
 //   transposed)
 #include <ATen/ATen.h>
 #include <gossamer/distributed.h>
+#include <gossamer/kernels/border.h>
 #include <gossamer/products.h>
 
 #include "core/batch.h"
 #include "core/csr.h"
 #include "core/differentiable.h"
+#include "core/launch.h"
 #include "core/op.h"
 #include "distributed/exchange.h"
+#include "memory/pages.h"
 
 namespace gossamer {
 namespace {
@@ -19,6 +22,7 @@ namespace {
 using distributed::Block;
 using distributed::Exchange;
 using distributed::Group;
+using distributed::Pending;
 using MaybeTensor = std::optional<Tensor>;
 
 void check(const Block& A, const Tensor& U, const Tensor& V, const MaybeTensor& halo) {
@@ -27,6 +31,9 @@ void check(const Block& A, const Tensor& U, const Tensor& V, const MaybeTensor& 
   TORCH_CHECK_VALUE(V.dim() >= 1 && V.sym_size(0) == A.owned, "sddmm: V ", shape_text(V), " must have the ", A.owned,
                     " columns of this rank");
   check_same_dtype("sddmm", "V", V, "U", U);
+  TORCH_CHECK_TYPE(!is_integral(U), "sddmm: U must be floating-point numbers, not ", U.scalar_type());
+  distributed::check_device("sddmm", U, A);
+  distributed::check_device("sddmm", V, A);
   TORCH_CHECK_VALUE(U.dim() <= 3 && U.sym_sizes().slice(1) == V.sym_sizes().slice(1), "sddmm: U ", shape_text(U),
                     " and V ", shape_text(V), " must be (n,), (n, d) or (n, H, d) and agree but for their rows");
   if (!halo) return;
@@ -34,6 +41,27 @@ void check(const Block& A, const Tensor& U, const Tensor& V, const MaybeTensor& 
       halo->dim() == V.dim() && halo->sym_size(0) == A.halo() && halo->sym_sizes().slice(1) == V.sym_sizes().slice(1),
       "sddmm: the halo ", shape_text(*halo), " is not that of V ", shape_text(V));
   check_same_dtype("sddmm", "the halo", *halo, "V", V);
+}
+
+// The entries of rows that need no halo are computed while it is under way.
+Tensor on_two_arrays(const Group& group, const Block& A, const Tensor& U, const Tensor& V, const MaybeTensor& kept) {
+  std::optional<Pending> comes;
+  if (!kept) comes = group.all_to_all_begin(V.index_select(0, A.send_rows), A.send, A.recv);
+  const bool heads = U.dim() == 3;
+  const int64_t H = heads ? U.size(1) : 1, width = U.dim() == 1 ? 1 : U.size(-1);
+  std::vector<SymInt> size = {A.entries()};
+  if (heads) size.push_back(H);
+  const Tensor values = empty_result(size, U.options()), u = with_compact_rows(U), v = with_compact_rows(V);
+  with_types("sddmm", U.scalar_type(), A.indptr.scalar_type(), [&]<class T, class I> {
+    const Ranges inside{ptr<int64_t>(A.interior), A.interior.size(0) / 2};
+    const PatternView<I> M = A.view<I>();
+    kernels::sddmm_inside(torch_pool(), M, inside, H, ptr<T>(u), u.stride(0), ptr<T>(v), v.stride(0), width,
+                          mutable_ptr<T>(values));
+    const Tensor halo = (kept ? *kept : comes->wait()).contiguous();
+    const TwoSources<T> both{ptr<T>(v), v.stride(0), ptr<T>(halo), H * width, A.owned};
+    kernels::sddmm_border(torch_pool(), M, inside, H, ptr<T>(u), u.stride(0), both, width, mutable_ptr<T>(values));
+  });
+  return values;
 }
 
 Tensor forward(TensorList plan, at::IntArrayRef counts, const Tensor& U, const Tensor& V, const MaybeTensor& kept, bool,
@@ -52,6 +80,7 @@ Tensor forward(TensorList plan, at::IntArrayRef counts, const Tensor& U, const T
       "sddmm: U " + distributed::row_text(U) + ", V " + distributed::row_text(V) + (kept ? ", its halo at hand" : ""),
       [&] { check(exchange.emplace("sddmm", plan, counts).block(false), U, V, kept); });
   const Block& A = exchange->block(false);
+  if (U.is_cpu() && U.is_floating_point()) return on_two_arrays(group, A, U, V, kept);
   const Tensor halo = kept ? *kept : group.all_to_all(V.index_select(0, A.send_rows), A.send, A.recv);
   return ops::sddmm(A.pattern(), U, at::cat({V, halo}), A.shape());
 }

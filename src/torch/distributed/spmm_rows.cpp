@@ -6,13 +6,16 @@
 // The halo of G is fetched for dX, and no partial sums are sent back: so the bits are those of spmm in one process.
 #include <ATen/ATen.h>
 #include <gossamer/distributed.h>
+#include <gossamer/kernels/border.h>
 #include <gossamer/products.h>
 
 #include "core/batch.h"
 #include "core/csr.h"
 #include "core/differentiable.h"
+#include "core/launch.h"
 #include "core/op.h"
 #include "distributed/exchange.h"
+#include "memory/pages.h"
 
 namespace gossamer {
 namespace {
@@ -20,6 +23,7 @@ namespace {
 using distributed::Block;
 using distributed::Exchange;
 using distributed::Group;
+using distributed::Pending;
 using MaybeTensor = std::optional<Tensor>;
 
 void check(const Exchange& exchange, const Tensor& values, const Tensor& X, bool t, const MaybeTensor& halo) {
@@ -31,6 +35,8 @@ void check(const Exchange& exchange, const Tensor& values, const Tensor& X, bool
   TORCH_CHECK_VALUE(X.dim() >= 1 && X.sym_size(0) == A.owned, "spmm: X ", shape_text(X), " must have the ", A.owned,
                     " rows of this rank");
   check_same_dtype("spmm", "X", X, "values", values);
+  distributed::check_device("spmm", X, A);
+  distributed::check_device("spmm", values, A);
   const bool heads = values.dim() == 2;
   TORCH_CHECK_VALUE(heads || X.dim() <= 2, "spmm: X must be (n,) or (n, d), not ", shape_text(X));
   TORCH_CHECK_VALUE(!heads || (X.dim() >= 2 && X.dim() <= 3 && X.sym_size(1) == values.sym_size(1)), "spmm: values ",
@@ -40,6 +46,63 @@ void check(const Exchange& exchange, const Tensor& values, const Tensor& X, bool
       halo->dim() == X.dim() && halo->sym_size(0) == A.halo() && halo->sym_sizes().slice(1) == X.sym_sizes().slice(1),
       "spmm: the halo ", shape_text(*halo), " is not that of X ", shape_text(X));
   check_same_dtype("spmm", "the halo", *halo, "X", X);
+}
+
+// What has no kernel of two arrays, complex numbers, integers and devices, by the ops of one process.
+Tensor on_one_array(const Group& group, const Exchange& exchange, const Tensor& values, const Tensor& X, bool t,
+                    const MaybeTensor& kept) {
+  const Block& A = exchange.block(t);
+  const Tensor halo = kept ? *kept : group.all_to_all(X.index_select(0, A.send_rows), A.send, A.recv);
+  Tensor v = values;
+  if (t) {
+    const auto& route = exchange.route("spmm");
+    v = at::cat({values, distributed::cut_values_begin(group, route, values).wait()}).index_select(0, route.into);
+  }
+  return ops::spmm(A.pattern(), v, at::cat({X, halo}), A.shape(), /*t=*/false);
+}
+
+// Into how many parts one process cuts A for Aᵀ x with a vector, if it does.
+template <class T, class I>
+int64_t parts_of_all(const distributed::Quarters& quarters) {
+  Csr<T, I> whole;
+  whole.nnz = quarters.entries, whole.cols = quarters.cols;
+  return quarters.of_rows.numel() > 0 ? kernels::scatter_parts(whole) : 1;
+}
+
+// The rows that need no halo are computed while the halo, and for Aᵀ the values of cut entries, are under way.
+Tensor on_two_arrays(const Group& group, const Exchange& exchange, const Tensor& values, const Tensor& X, bool t,
+                     const MaybeTensor& kept) {
+  const Block& A = exchange.block(t);
+  std::optional<Pending> halo_comes, values_come;
+  if (!kept) halo_comes = group.all_to_all_begin(X.index_select(0, A.send_rows), A.send, A.recv);
+  if (t) values_come = distributed::cut_values_begin(group, exchange.route("spmm"), values);
+  auto size = X.sizes().vec();
+  size[0] = A.rows;
+  const Tensor Y = empty_result(c10::fromIntArrayRefSlow(size), X.options());
+  const Tensor x = with_compact_rows(X), v = values.contiguous();
+  const bool heads = values.dim() == 2;
+  const int64_t H = heads ? values.size(1) : 1, width = X.dim() == heads + 2 ? X.size(-1) : 1;
+  with_types("spmm", X.scalar_type(), A.indptr.scalar_type(), [&]<class T, class I> {
+    CsrOfMany<T, I> M{A.view<T, I>(v, H, t ? exchange.route("spmm").into : Tensor())};
+    bool in_parts = false;
+    if constexpr (std::same_as<T, Sum<T>>)
+      in_parts = t && H * width == 1 && parts_of_all<T, I>(exchange.quarters()) > 1;
+    const Ranges inside{ptr<int64_t>(A.interior), A.interior.size(0) / 2};
+    if (!in_parts)
+      kernels::spmm_inside(torch_pool(), static_cast<const Csr<T, I>&>(M), inside, ptr<T>(x), x.stride(0), width,
+                           mutable_ptr<T>(Y));
+    const Tensor halo = (kept ? *kept : halo_comes->wait()).contiguous();
+    const Tensor came = t ? values_come->wait() : Tensor();
+    M.own = values.size(0);
+    if (t) M.came = ptr<T>(came);
+    const TwoSources<T> both{ptr<T>(x), x.stride(0), ptr<T>(halo), H * width, A.owned};
+    if (!in_parts) return kernels::spmm_border(torch_pool(), M, inside, both, width, mutable_ptr<T>(Y));
+    if constexpr (std::same_as<T, Sum<T>>) {
+      const Tensor parts = at::floor_divide(exchange.quarters().of_rows, 4 / parts_of_all<T, I>(exchange.quarters()));
+      kernels::spmv_in_parts(torch_pool(), M, ptr<uint8_t>(parts), both, mutable_ptr<T>(Y));
+    }
+  });
+  return Y;
 }
 
 Tensor forward(TensorList plan, at::IntArrayRef counts, const Tensor& values, const Tensor& X, bool t,
@@ -56,14 +119,8 @@ Tensor forward(TensorList plan, at::IntArrayRef counts, const Tensor& values, co
   group.check_on_all("spmm: values " + distributed::row_text(values) + ", X " + distributed::row_text(X) +
                          (t ? ", transposed" : "") + (kept ? ", its halo at hand" : ""),
                      [&] { check(exchange.emplace("spmm", plan, counts), values, X, t, kept); });
-  const Block& A = exchange->block(t);
-  const Tensor halo = kept ? *kept : group.all_to_all(X.index_select(0, A.send_rows), A.send, A.recv);
-  Tensor v = values;
-  if (t) {
-    const auto& route = exchange->route("spmm");
-    v = at::cat({values, distributed::cut_values_begin(group, route, values).wait()}).index_select(0, route.into);
-  }
-  return ops::spmm(A.pattern(), v, at::cat({X, halo}), A.shape(), /*t=*/false);
+  const bool kernel = X.is_cpu() && X.is_floating_point();
+  return (kernel ? on_two_arrays : on_one_array)(group, *exchange, values, X, t, kept);
 }
 
 // The halo of X is of use once more for dA of A X: kept if the caller wants to pay for it with memory. It is a copy of

@@ -3,6 +3,7 @@
 // sorted by the original row numbers, so that a sum over a column is that of one process.
 #include <ATen/ATen.h>
 #include <gossamer/distributed.h>
+#include <gossamer/kernels/spmm.h>
 
 #include <numeric>
 
@@ -105,6 +106,63 @@ void transpose_block(const Block& A, const Sources& rows, const std::vector<int6
   indptr[0] = 0;
 }
 
+// The first key before which the rows of all ranks have at least so much work, which is entries and rows: where one
+// process cuts the rows into parts of equal work (row_at of kernels/exec.h).
+std::vector<int64_t> cuts(const Group& group, const std::vector<int64_t>& keys, const std::vector<int64_t>& work,
+                          const std::vector<int64_t>& wanted) {
+  const std::vector<int64_t> order = distributed::order_of(keys), before = [&] {
+    std::vector<int64_t> sums = {0};
+    for (const int64_t i : order) sums.push_back(sums.back() + work[i]);
+    return sums;
+  }();
+  const auto work_before = [&](int64_t key) {
+    const auto found = std::partition_point(order.begin(), order.end(), [&](int64_t i) { return keys[i] < key; });
+    return before[found - order.begin()];
+  };
+  Tensor last = at::full({1}, keys.empty() ? 0 : keys[order.back()] + 1, at::kLong);
+  group.max_(last);
+  std::vector<int64_t> low(wanted.size(), 0), high(wanted.size(), last.item<int64_t>());
+  while (low != high) {  // all ranks bisect alike
+    std::vector<int64_t> middle(wanted.size()), sums;
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      middle[k] = low[k] + (high[k] - low[k]) / 2;
+      sums.push_back(work_before(middle[k]));
+    }
+    Tensor all = integers(sums);
+    group.sum_(all);
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      if (low[k] == high[k]) continue;
+      if (all.const_data_ptr<int64_t>()[k] < wanted[k])
+        low[k] = middle[k] + 1;
+      else
+        high[k] = middle[k];
+    }
+  }
+  return low;
+}
+
+// Of each row of A that Aᵀ's block has, the quarter of all work that it belongs to; and {entries, columns} of all
+// ranks. Empty if the matrix is too small, or too empty, for one process to cut it.
+std::pair<Tensor, std::vector<int64_t>> quarters_of(const Group& group, const Block& A,
+                                                    const std::vector<int64_t>& keys) {
+  Tensor totals = integers({A.entries(), A.owned, A.rows});
+  group.sum_(totals);
+  const std::vector<int64_t> all = numbers(totals);
+  Csr<double, int64_t> whole;
+  whole.nnz = all[0], whole.cols = all[1];
+  if (kernels::scatter_parts(whole) == 1) return {at::empty({0}, at::kByte), {all[0], all[1]}};
+  const std::vector<int64_t> own(keys.begin(), keys.begin() + A.rows), starts = numbers(A.indptr);
+  std::vector<int64_t> work, wanted;
+  for (int64_t i = 0; i < A.rows; ++i) work.push_back(starts[i + 1] - starts[i] + 1);
+  for (int64_t k = 1; k < 4; ++k) wanted.push_back((all[0] + all[2]) * k / 4);
+  const std::vector<int64_t> first = cuts(group, own, work, wanted);
+  Tensor quarters = at::empty({static_cast<int64_t>(keys.size())}, at::kByte);
+  for (size_t i = 0; i < keys.size(); ++i)
+    quarters.mutable_data_ptr<uint8_t>()[i] =
+        static_cast<uint8_t>(std::upper_bound(first.begin(), first.end(), keys[i]) - first.begin());
+  return {quarters, {all[0], all[1]}};
+}
+
 void append(std::vector<int64_t>& list, at::IntArrayRef more) {
   list.insert(list.end(), more.begin(), more.end());
 }
@@ -113,9 +171,11 @@ Plan with_transpose(std::vector<Tensor> tensors, at::IntArrayRef counts, const T
                     std::string_view name) {
   const KeptResults kept;
   const Group group(name);
-  const auto of = [&] { return Exchange("distributed_transpose", TensorList(tensors).slice(0, 4), counts); };
+  const auto of = [&] {
+    return Exchange("distributed_transpose", TensorList(tensors).slice(0, distributed::block_tensors), counts);
+  };
   group.check_on_all("distributed_transpose", [&] {
-    TORCH_CHECK_VALUE(tensors.size() == 4, "distributed_transpose: the plan has a transpose");
+    TORCH_CHECK_VALUE(tensors.size() == distributed::block_tensors, "distributed_transpose: the plan has a transpose");
     const Exchange checked = of();
     const Block& A = checked.block(false);
     check_integers("distributed_transpose", "row_keys", row_keys);
@@ -148,11 +208,15 @@ Plan with_transpose(std::vector<Tensor> tensors, at::IntArrayRef counts, const T
     const Tensor indptr = host_integers(A.owned + 1, type), indices = host_integers(entries, type),
                  into = host_integers(entries, type);
     transpose_block<I>(A, rows, columns, mutable_ptr<I>(indptr), mutable_ptr<I>(indices), mutable_ptr<I>(into));
-    for (const Tensor& t : {indptr, indices, integers(cut.send_rows),
-                            distributed::interior_rows<I>(indptr, indices, A.rows), integers(cut.entries), into})
+    const auto labels = static_cast<int64_t>(rows.keys.size());
+    const Tensor runs = ops::runs(indptr, indices, into, {A.owned, labels});
+    const auto [quarters, totals] = quarters_of(group, A, rows.keys);
+    for (const Tensor& t :
+         {indptr, indices, integers(cut.send_rows), distributed::interior_rows<I>(indptr, indices, A.rows), runs,
+          integers(cut.entries), into, quarters})
       tensors.push_back(t);
     std::vector<int64_t> all = counts.vec();
-    for (const auto& more : {cut.send_counts, rows.recv, cut.send, came}) append(all, more);
+    for (const auto& more : {cut.send_counts, rows.recv, cut.send, came, totals}) append(all, more);
     result = {tensors, all};
   });
   return result;
@@ -182,12 +246,15 @@ Plan swap(TensorList plan, at::IntArrayRef counts) {
   const Tensor out_back = host_integers(came),
                into_back = host_integers(exchange.block(false).entries(), into.scalar_type());
   with_index_type<void>(into.scalar_type(), [&]<class, class I> { invert<I>(out, into, out_back, into_back); });
-  std::vector<Tensor> tensors(plan.begin() + 4, plan.begin() + 8);
-  tensors.insert(tensors.end(), plan.begin(), plan.begin() + 4);
-  for (const Tensor& t : {out_back, into_back}) tensors.push_back(t.to(plan[0].device()));
+  constexpr auto tensors_of = distributed::block_tensors;
+  std::vector<Tensor> tensors(plan.begin() + tensors_of, plan.begin() + 2 * tensors_of);
+  tensors.insert(tensors.end(), plan.begin(), plan.begin() + tensors_of);
+  const Tensor quarters = at::empty({0}, at::kByte);
+  for (const Tensor& t : {out_back, into_back, quarters}) tensors.push_back(t.to(plan[0].device()));
   std::vector<int64_t> all = {counts[1], counts[0]};
   const Block &A = exchange.block(false), &T = exchange.block(true);
   for (const auto& more : {T.send, T.recv, A.send, A.recv, route.recv, route.send}) append(all, more);
+  append(all, {exchange.quarters().entries, exchange.quarters().cols});
   return {tensors, all};
 }
 
