@@ -2,10 +2,11 @@
 // One rank's rows of a matrix that every rank has. Rows and columns get new numbers, rank by rank, in which each rank's
 // own follow each other in their old order.
 #include <ATen/ATen.h>
+#include <gossamer/distributed.h>
 
 #include "core/host.h"
 #include "core/op.h"
-#include "distributed/integers.h"
+#include "distributed/plan/integers.h"
 
 namespace gossamer {
 namespace {
@@ -50,8 +51,10 @@ Part part(const PatternView<I>& A, const Numbering& rows, const Numbering& cols)
           {integers(rows.own), integers(cols.own)}};
 }
 
-Part distributed_part(const Tensor& indptr, const Tensor& indices, const Tensor& owners, const Tensor& column_owners,
-                      int64_t ranks, int64_t rank) {
+}  // namespace
+
+Part ops::distributed_part(const Tensor& indptr, const Tensor& indices, const Tensor& owners,
+                           const Tensor& column_owners, int64_t ranks, int64_t rank) {
   const KeptResults kept;
   check_integers("scatter", "parts", owners);
   check_integers("scatter", "column_parts", column_owners);
@@ -65,10 +68,12 @@ Part distributed_part(const Tensor& indptr, const Tensor& indices, const Tensor&
   return found;
 }
 
+namespace {
 const Composites composites = Composites().def(
     "distributed_part(Tensor indptr, Tensor indices, Tensor owners, Tensor column_owners, int ranks, int rank) -> "
     "(Tensor entries, Tensor indptr, Tensor columns, Tensor[] offsets, Tensor[] keys)",
-    distributed_part);
+    ops::distributed_part);
 
-}  // namespace
+}
+
 }  // namespace gossamer

@@ -10,7 +10,7 @@
 #include "core/host.h"
 #include "core/op.h"
 #include "distributed/exchange.h"
-#include "distributed/integers.h"
+#include "distributed/plan/integers.h"
 
 namespace gossamer {
 namespace {
