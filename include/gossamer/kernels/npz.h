@@ -2,6 +2,7 @@
 // NumPy's .npz: arrays as .npy files in a zip file, compressed or not. numpy.load reads it. The same arrays give the
 // same bytes: no clock is asked. npz_read.h is the way back.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -63,11 +64,12 @@ inline std::string npy_header(const NpyArray& a) {
 // The fields that a local header and the directory share.
 inline std::string entry(const std::string& name, uint32_t checksum, uint64_t size, uint64_t packed, bool compressed) {
   std::string out;
-  put(out, 20, 2);                  // the version of zip that is needed
-  put(out, 0, 2);                   // no flags
-  put(out, compressed ? 8 : 0, 2);  // deflated, or stored
-  put(out, 0, 2);                   // midnight of
-  put(out, 0x0021, 2);              // 1980-01-01
+  const bool letters = std::all_of(name.begin(), name.end(), [](char c) { return (c & 0x80) == 0; });
+  put(out, 20, 2);                   // the version of zip that is needed
+  put(out, letters ? 0 : 0x800, 2);  // whether the name is UTF-8; without the flag it is of an old code page
+  put(out, compressed ? 8 : 0, 2);   // deflated, or stored
+  put(out, 0, 2);                    // midnight of
+  put(out, 0x0021, 2);               // 1980-01-01
   put(out, checksum, 4);
   put(out, packed, 4);
   put(out, size, 4);

@@ -6,6 +6,7 @@
 #include <gossamer/io.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "core/csr.h"
@@ -41,6 +42,15 @@ const char* numpy_type(at::ScalarType type) {
 at::ScalarType torch_type(const std::string& code) {
   const auto found = std::find_if(std::begin(types), std::end(types), [&](const auto& t) { return t.second == code; });
   return found == std::end(types) ? at::ScalarType::Undefined : found->first;
+}
+
+Tensor tensor_of(const StoredArray& array) {
+  const at::ScalarType type = torch_type(array.type);
+  if (type == at::ScalarType::Undefined)
+    throw BadFile("its " + array.name + " is " + array.type + ", which torch does not have");
+  const Tensor t = at::empty(array.shape, type == at::kBool ? at::kByte : type);
+  if (!array.data.empty()) std::memcpy(t.mutable_data_ptr(), array.data.data(), array.data.size());
+  return type == at::kBool ? t.ne(0) : t;  // a bool of C++ is 0 or 1, whatever the file says
 }
 
 void HostArrays::add(const char* op, const std::string& name, const Tensor& t) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What writing named arrays and writing a matrix share: tensors as NumPy's arrays.
+// What reading and writing arrays share: tensors as NumPy's arrays.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <gossamer/kernels/npz.h>
+#include <gossamer/kernels/npz_read.h>
 
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@ namespace gossamer {
 const char* numpy_type(at::ScalarType type);
 // The type of such a code; undefined if torch has none.
 at::ScalarType torch_type(const std::string& code);
+
+// A copy of an array that was read. Throws BadFile if torch has no such type.
+at::Tensor tensor_of(const StoredArray& array);
 
 // Copies of the tensors on the host, and arrays that point into them.
 struct HostArrays {

@@ -7,7 +7,6 @@
 #include <gossamer/io.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/csr.h"
 #include "files/mtx.h"
@@ -26,15 +25,6 @@ const StoredArray& array_of(const Arrays& arrays, const char* name, size_t dim, 
     throw BadFile("its " + found->name + " is " + found->type + " of " + std::to_string(found->shape.size()) +
                   " dimensions");
   return *found;
-}
-
-Tensor tensor_of(const StoredArray& array) {
-  const at::ScalarType type = torch_type(array.type);
-  if (type == at::ScalarType::Undefined)
-    throw BadFile("its " + array.name + " is " + array.type + ", which torch does not have");
-  const Tensor t = at::empty(array.shape, type == at::kBool ? at::kByte : type);
-  if (!array.data.empty()) std::memcpy(t.mutable_data_ptr(), array.data.data(), array.data.size());
-  return type == at::kBool ? t.ne(0) : t;  // a bool of C++ is 0 or 1, whatever the file says
 }
 
 // The letters of "S3" (bytes) or "U3" (four bytes each).
