@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gossamer/sparse_matrix.h>
@@ -160,3 +161,31 @@ DistributedMatrix scatter(const SparseMatrix& A, const std::string& group, const
 }  // namespace distributed
 
 }  // namespace gossamer
+
+// ---- data by parts
+namespace gossamer::distributed {
+
+// Which of `parts` processes each row goes to, (rows,) int64: balanced by entries + 1. "contiguous": ranges of rows.
+// "metis": few neighbours between processes, for square matrices; it wants libmetis. "auto": METIS where it is there
+// and the matrix is square.
+Tensor partition(const Pattern& A, int64_t parts, const std::string& method = "auto");
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+// A, and tensors of (rows, …), to part-0.npz, part-1.npz, … and plan.json in a folder, which load and Python read.
+// parts: (rows,) integers, the process of each row; rows of X go with those of a square A, else by column_parts
+// (columns,) or by ranges of equal length. Each file appears whole or not at all, the plan last; a part has up to 4
+// GiB.
+void save(const SparseMatrix& A, const std::string& folder, const Tensor& parts, const NamedTensors& rows = {},
+          const std::optional<Tensor>& column_parts = {});
+
+// What save or Python wrote, each process its own part: the matrix, and the own rows of what was saved beside it. There
+// must be as many processes as parts. Nothing in the files is trusted; what is wrong with one of them is thrown on
+// every rank and names the file. All ranks call it.
+std::pair<DistributedMatrix, NamedTensors> load(const std::string& folder, const std::string& group = "");
+
+// All rows of what each process has its own rows t of, in their original order, on every rank or, with `rank`, on that
+// one, where others get none. t goes with the rows of A; with its columns, by A.T(). Differentiable. All ranks call it.
+Tensor gather(const Tensor& t, const DistributedMatrix& A, std::optional<int64_t> rank = {});
+
+}  // namespace gossamer::distributed
