@@ -37,15 +37,24 @@ def rank_and_size(name: str) -> tuple[int, int]:
     return rank, size
 
 
+def refuse(message: str, group: str) -> None:
+    """Raises on every rank. In place of an op: the other ranks, which call it, first ask whether all are well."""
+    torch.ops.gossamer.distributed_agree(message, "", group)
+
+
 @contextmanager
 def one_for_all(group: str, common: str = "") -> Iterator[None]:
     """What is raised inside on one rank is raised on all, with that rank's number. ``common``: what all must say."""
-    error = ""
+    error = None
     try:
         yield
-    except (TypeError, ValueError, IndexError) as found:
-        if not group:
+    except Exception as found:  # whatever it is: the other ranks wait to hear of it
+        if rank_and_size(group)[1] == 1:
             raise
-        error = str(found)
+        error = found
     if group:
-        torch.ops.gossamer.distributed_agree(error, common, group)
+        message = "" if error is None else str(error) or type(error).__name__
+        try:
+            torch.ops.gossamer.distributed_agree(message, common, group)
+        except Exception as agreed:
+            raise agreed from error

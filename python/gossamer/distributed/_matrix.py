@@ -13,6 +13,7 @@ from gossamer._indices import Shape, short
 from gossamer._operands import as_tensor, is_dense, promoted
 from gossamer._values import checked_values
 from gossamer.distributed._exchange import Block, Exchange
+from gossamer.distributed._group import refuse
 from gossamer.distributed._rowwise import RowWise
 
 _ops = torch.ops.gossamer
@@ -195,7 +196,7 @@ class DistributedMatrix(RowWise):
         """
         index, send, recv = self.exchange.halo_of(columns=True)
         if x.shape[:1] != (self.local_shape[1],):
-            raise ValueError(f"halo: x has shape {tuple(x.shape)}, but this rank owns {self.local_shape[1]} columns")
+            refuse(f"halo: x has shape {tuple(x.shape)}, but this rank owns {self.local_shape[1]} columns", self.group)
         return torch.cat([x, _ops.halo(x, index, send, recv, self.group)])
 
 
