@@ -112,6 +112,7 @@ def run_the_rest() -> None:
     indptr_t, indices_t, perm = gs.poisson(40).pattern.transpose()
     torch.ops.gossamer.runs(indptr_t, indices_t, perm, (40, 40))
     run_jacobians(gs.poisson(40).pattern)
+    run_data_by_parts(gs.poisson(12))
 
 
 def run_jacobians(P: gs.Pattern) -> None:
@@ -126,6 +127,17 @@ def run_jacobians(P: gs.Pattern) -> None:
     ops.jacobian_mismatch(P.tensors(), torch.ones(P.nnz, dtype=f64), v, x, P.shape)
     gs.linalg.expm_multiply(gs.poisson(6), torch.ones(6))
     torch.func.jvp(lambda v: gs.linalg.cholesky(gs.diag(v)).L.values, (torch.ones(3),), (torch.ones(3),))
+
+
+def run_data_by_parts(A: gs.SparseMatrix) -> None:
+    """By one process: rows to parts, in the order of their keys, gathered."""
+    for method in ("contiguous", "metis"):
+        gs.distributed.partition(A, 3, method=method)
+    torch.ops.gossamer.distributed_graph(A.pattern.tensors(), A.shape)
+    D = gs.distributed.scatter(A)
+    gs.distributed.Rows(D.values, D, of="entries").restore()
+    gs.distributed.gather(torch.ones(12), D)
+    torch.ops.gossamer.distributed_gathered(torch.ones(2), "")
 
 
 @pytest.fixture(scope="module")

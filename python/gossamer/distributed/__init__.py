@@ -6,6 +6,9 @@ what each of them calls backward on.
 """
 
 from gossamer.distributed._construct import from_rows, scatter
+from gossamer.distributed._files import load, save
 from gossamer.distributed._matrix import DistributedMatrix
+from gossamer.distributed._parts import partition
+from gossamer.distributed._rows import Rows, gather
 
-__all__ = ["DistributedMatrix", "from_rows", "scatter"]
+__all__ = ["DistributedMatrix", "Rows", "from_rows", "gather", "load", "partition", "save", "scatter"]
