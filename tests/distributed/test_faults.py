@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A mistake of one rank raises on all (fault_cases.py), and the end of one raises on its peers (fault_program.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import launch
+import pytest
+
+PROGRAM = Path(__file__).parent / "fault_program.py"
+GUARD = 240  # seconds: far more than it takes; a rank that hangs fails the test
+
+
+@pytest.mark.parametrize("ranks", launch.RANKS)
+@pytest.mark.parametrize("case", launch.cases("fault_cases"))
+def test_mistake_of_one_rank(case: str, ranks: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    launch.check("fault_cases", case, ranks, tmp_path_factory)
+
+
+@pytest.mark.parametrize(("event", "code"), [("kill", -signal.SIGKILL), ("raise", 1)])
+def test_end_of_one_rank(event: str, code: int, tmp_path: Path) -> None:
+    size = 3
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(PROGRAM), event, str(rank), str(size), str(tmp_path)],
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+    try:
+        errors = [process.communicate(timeout=GUARD)[1] for process in ranks]
+    finally:
+        for process in ranks:
+            process.kill()
+    *peers, ended = ranks
+    assert ended.returncode == code, errors[-1]
+    for rank, process in enumerate(peers):
+        assert process.returncode == 0, errors[rank]
+        kind, message = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert kind in ("RuntimeError", "DistBackendError"), message
+        assert "onnection" in message or "closed" in message, message
+    assert (event == "kill") or "ArithmeticError: a mistake of the program's own" in errors[-1]
