@@ -53,9 +53,10 @@ struct KrylovOptions {
   std::function<void(const KrylovInfo&)> callback = {};  // after every iteration; may throw
   bool check = true;                                     // throw ConvergenceError; else see info.converged
   std::optional<double> adjoint_rtol = {};               // of derivatives, relative to the incoming gradient; rtol
-  bool unrolled = false;  // differentiate the iterations themselves, and M; never throws ConvergenceError
-  int64_t restart = 30;   // gmres: vectors between restarts
-  double damp = 0;        // lsmr
+  bool unrolled = false;   // differentiate the iterations themselves, and M; never throws ConvergenceError
+  int64_t restart = 30;    // gmres: vectors between restarts
+  double damp = 0;         // lsmr
+  std::string group = {};  // of an operator whose rows are on the processes of this group: it takes and gives own rows
 };
 
 // A: symmetric positive definite (cg), symmetric (minres), any square matrix (gmres, bicgstab), any matrix (lsmr, which

@@ -51,6 +51,7 @@ class Call:
     M: Any
     callback: Callable[[KrylovInfo], object] | None
     unrolled: bool = False
+    group: str = ""  # of the processes that have parts of the rows
 
     def derivative(self, other: bool) -> Call:
         """To the tolerance of derivatives, relative to what comes in, and always checked; with Mᵀ if `other`."""
@@ -75,7 +76,7 @@ class Call:
         ops = torch.ops.gossamer
         rows, cols = shape[::-1] if t else shape
         how = self.rtol, self.atol, self.maxiter, self.restart, self.damp, self.M is not None, self.unrolled
-        run = ops.krylov_begin(b, x0, rows, cols, self.method, *how, self.callback is not None)
+        run = ops.krylov_begin(b, x0, rows, cols, self.method, *how, self.callback is not None, self.group)
         answer = None
         while True:
             ask, question = ops.krylov_next(run, answer)

@@ -195,28 +195,32 @@ template <int lanes, class T>
 }
 
 // Rows of k columns, on one thread. `top`: what is believed of the next piece, namely what was true of the last one.
+constexpr int nothing_believed = 10000;
 template <int lanes, class T>
 [[gnu::always_inline]] inline void add_dots_exactly(int64_t rows, int64_t k, const T* u, const T* v, ExactSum* sums,
                                                     int& top) {
-  constexpr int margin = 3;
-  const int64_t at_once = std::max<int64_t>(exact_piece / k, 1), width = std::min(k, exact_piece);
-  for (int64_t i = 0; i < rows; i += at_once)
-    for (int64_t c = 0; c < k; c += width) {  // more than once only if a row is longer than a piece
-      const int64_t columns = std::min(width, k - c), count = std::min(at_once, rows - i) * columns;
+  constexpr int64_t few = 64;  // numbers that tell enough of a first piece
+  constexpr int margin = 4;
+  for (int64_t i = 0; i < rows;) {
+    const int64_t piece = top == nothing_believed ? few : exact_piece;
+    const int64_t taken = std::min(std::max<int64_t>(piece / k, 1), rows - i);
+    for (int64_t c = 0; c < k; c += exact_piece) {  // more than once only if a row is longer than a piece
+      const int64_t width = std::min(exact_piece, k - c), count = taken * width;
       const T *from_u = u + i * k + c, *from_v = v + i * k + c;
       int64_t done = 0;
       int bound = -1022;
-      if (lanes % columns == 0 && top <= highest_top) {
+      if (lanes % width == 0 && top <= highest_top) {
         bool believed = false;
-        bound = add_believed<lanes>(count - count % lanes, columns, top, from_u, from_v, sums + c, believed);
+        bound = add_believed<lanes>(count - count % lanes, width, top, from_u, from_v, sums + c, believed);
         if (believed) done = count - count % lanes;
       }
       if (done < count)
-        bound = std::max(bound, add_piece<lanes>(count - done, columns, from_u + done, from_v + done, sums + c));
+        bound = std::max(bound, add_piece<lanes>(count - done, width, from_u + done, from_v + done, sums + c));
       top = std::min(bound + margin, highest_top);
     }
+    i += taken;
+  }
 }
-constexpr int nothing_believed = 10000;
 
 template <Host E, class T>
 void dot_exact(const E& exec, int64_t n, int64_t k, const T* u, const T* v, ExactSum* sums) {

@@ -58,7 +58,6 @@ void check_converged(const Krylov& run, const Problem& problem, const std::strin
   const Tensor info = run.info().reshape({3, -1});
   const Tensor open = info[2] == 0;
   const int64_t worst = open.to(at::kDouble).mul(info[1].nan_to_num(INFINITY)).argmax().item<int64_t>();
-  const Tensor b = problem.b.detach().reshape({problem.rows, -1}).select(1, worst);
   const std::string which = problem.b.dim() > 1 ? c10::str(" in column ", first + worst) : "";
   const bool squares = problem.method == "lsmr";
   throw ConvergenceError(
@@ -66,8 +65,7 @@ void check_converged(const Krylov& run, const Problem& problem, const std::strin
       c10::str(what, ": no convergence", which, ": ", run.failure(), "; after ", info[0][worst].item<double>(),
                " iterations the residual ", squares ? "of the normal equations " : "", "is ",
                info[1][worst].item<double>(), ", wanted was ",
-               squares ? c10::str(problem.rtol, " of that at x = 0")
-                       : c10::str(std::max(problem.rtol * b.norm().item<double>(), problem.atol))));
+               squares ? c10::str(problem.rtol, " of that at x = 0") : c10::str(run.target(worst))));
 }
 
 std::tuple<Tensor, Tensor> drive(const Problem& problem, const Products& products, const std::string& what, bool check,

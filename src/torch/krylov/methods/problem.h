@@ -22,8 +22,9 @@ struct Problem {
   int64_t restart = 30;  // gmres: how many vectors are kept
   double damp = 0;       // lsmr
   bool preconditioned = false;
-  bool unrolled = false;  // in ordinary ops
-  bool reports = false;   // stop after every iteration
+  bool unrolled = false;   // in ordinary ops
+  bool reports = false;    // stop after every iteration
+  std::string group = {};  // the processes that have parts of the rows; rows and cols are those of this one
 };
 
 // Reverse communication: next(answer) until it says done; `question` is what is to be multiplied.
@@ -35,7 +36,8 @@ class Krylov {
   // (3, columns of b), float64: iterations, ‖b - A x‖ (lsmr: of the normal equations), and whether that is small
   // enough. While it runs, as far as is known.
   virtual Tensor info() const = 0;
-  virtual std::string failure() const = 0;  // a sentence; empty if all columns converged
+  virtual std::string failure() const = 0;          // a sentence; empty if all columns converged
+  virtual double target(int64_t column) const = 0;  // of the residual
 
   Tensor question;
 };

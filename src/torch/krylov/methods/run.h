@@ -24,7 +24,11 @@ class Run : public Krylov {
   using Scalars = typename S::Scalars;
 
   explicit Run(const Problem& given)
-      : problem(given), b_(problem.b.dim() == 1 ? problem.b.unsqueeze(1) : problem.b), k_(b_.size(1)), steps_(solve()) {
+      : problem(given),
+        group_(problem.group),
+        b_(problem.b.dim() == 1 ? problem.b.unsqueeze(1) : problem.b),
+        k_(b_.size(1)),
+        steps_(solve()) {
     b_ = b_.contiguous();
     if (!problem.x0)
       X_ = at::zeros({problem.cols, k_}, b_.options());
@@ -67,6 +71,7 @@ class Run : public Krylov {
   }
 
   std::string failure() const override { return failure_; }
+  double target(int64_t column) const override { return targets_[column] / scales_[column]; }
 
   // ---- for a method's cycle
 
@@ -78,7 +83,7 @@ class Run : public Krylov {
   Question M(const Tensor& v) { return {Ask::M, v, !problem.preconditioned}; }
   Question report() { return {Ask::report, x, !problem.reports}; }
 
-  void pass(const std::vector<Statement<Scalars>>& statements) const { S::pass(statements); }
+  void pass(const std::vector<Statement<Scalars>>& statements) const { S::pass(statements, group_); }
   Tensor copy(const Tensor& block) const { return S::in_place ? block.clone() : block; }
   Tensor zeros_like(const Tensor& block) const { return at::zeros_like(block); }
 
@@ -144,11 +149,13 @@ class Run : public Krylov {
   // which rounds nothing.
   void scale() {
     scales_.assign(k_, 1);
-    if (b_.numel() == 0) return;
+    if (k_ == 0) return;
     const bool wide = b_.scalar_type() == at::kDouble;
     const double enough = wide ? 1e60 : 1e15;
     const int most = wide ? 1000 : 120;  // the exponent of a power that is finite, and so is its inverse
-    const Tensor largest = b_.detach().abs().amax(0).to(at::kCPU, at::kDouble).contiguous();
+    Tensor largest = at::zeros({k_}, at::kDouble);
+    if (b_.size(0) > 0) largest.copy_(b_.detach().abs().amax(0));
+    group_.max_(largest);
     for (int64_t c = 0; c < k_; ++c) {
       const double size = ptr<double>(largest)[c];
       if (!std::isfinite(size) || size == 0 || (size < enough && size > 1 / enough)) continue;
@@ -157,6 +164,23 @@ class Run : public Krylov {
     if (std::all_of(scales_.begin(), scales_.end(), [](double s) { return s == 1; })) return;
     scaling_ = at::tensor(at::ArrayRef<double>(scales_), at::kDouble).to(b_.options());
     b_ = b_ * scaling_, X_ = X_ * scaling_;
+  }
+
+  bool any_nonzero(const Tensor& column) const {
+    Tensor any = column.ne(0).any().to(at::kCPU, at::kLong).reshape({1});
+    group_.max_(any);
+    return any.template item<int64_t>() != 0;
+  }
+
+  // ‖column‖ of all ranks together.
+  Numbers column_norms(const Tensor& block) const {
+    const Tensor numbers = block.detach().to(at::kCPU, at::kDouble).contiguous();
+    std::vector<kernels::ExactSum> squares(numbers.size(1));
+    kernels::dot_exact(torch_pool(), numbers.size(0), numbers.size(1), ptr<double>(numbers), ptr<double>(numbers),
+                       squares.data());
+    Numbers norms = distributed::total(group_, squares);
+    for (double& norm : norms) norm = std::sqrt(norm);
+    return norms;
   }
 
   Tensor block_of(const Tensor& t, int64_t rows, int64_t k, const char* what) const {
@@ -186,6 +210,7 @@ class Run : public Krylov {
       X_.index_copy_(1, at::tensor(ids_), x);
   }
 
+  distributed::Group group_;
   Tensor b_, X_, R_;  // of all columns, times `scaling_`, where it is defined
   Tensor scaling_;
   int64_t k_;

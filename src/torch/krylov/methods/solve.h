@@ -10,11 +10,6 @@
 
 namespace gossamer::krylov {
 
-inline Numbers column_norms(const Tensor& block) {
-  const Tensor norms = at::linalg_vector_norm(block.detach().to(at::kDouble), 2, at::IntArrayRef{0}).contiguous();
-  return {norms.const_data_ptr<double>(), norms.const_data_ptr<double>() + norms.numel()};
-}
-
 template <class S>
 Steps Run<S>::cycle() {
   if (problem.method == "cg") return cg(*this);
@@ -50,7 +45,7 @@ Steps Run<S>::solve() {
   Tensor zero = at::empty({k_}, b_.options().dtype(at::kBool));
   for (int64_t c = 0; c < k_; ++c) {
     zero[c].fill_(targets_[c] == 0);
-    if (targets_[c] < 1e-140 && about.select(1, c).ne(0).any().template item<bool>()) {  // lsmr alone: b is scaled
+    if (problem.method == "lsmr" && targets_[c] < 1e-140 && any_nonzero(about.select(1, c))) {  // else b is scaled
       fail("squares of A's entries are too small for float64: scale A");
       co_return;
     }

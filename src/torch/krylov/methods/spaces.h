@@ -3,8 +3,13 @@
 //
 //   Fused      numbers alone: passes of kernels/krylov.h in place, scalars in float64
 //   Recorded   ordinary differentiable ops of torch, for those who learn through the iterations (unrolled)
+//
+// Rows may be on many processes: dots are over all of them. They are exact (kernels/dot_exact.h), which costs float64
+// nothing to speak of, so that a solve has the same bits for every partition, and those of one process. float32 pays
+// for it while it stays in the caches, and has ordinary dots where there is no group.
 #pragma once
 #include <ATen/ATen.h>
+#include <gossamer/distributed_solve.h>
 #include <gossamer/kernels/krylov.h>
 
 #include <cmath>
@@ -12,6 +17,7 @@
 #include <vector>
 
 #include "core/launch.h"
+#include "distributed/sums/exact.h"
 
 namespace gossamer::krylov {
 
@@ -115,18 +121,19 @@ struct Fused {
   using Scalars = FusedScalars;
   static constexpr bool in_place = true;
 
-  static void pass(const std::vector<Statement<Scalars>>& statements) {
+  static void pass(const std::vector<Statement<Scalars>>& statements, const distributed::Group& group) {
     const Tensor& like = statements[0].out ? *statements[0].out : *statements[0].u;
     const int64_t n = like.size(0), k = like.size(1);
     if (like.scalar_type() == at::kFloat)
-      run<float>(statements, n, k);
+      run<float>(statements, n, k, group);
     else
-      run<double>(statements, n, k);
+      run<double>(statements, n, k, group);
   }
 
  private:
   template <class T>
-  static void run(const std::vector<Statement<Scalars>>& statements, int64_t n, int64_t k) {
+  static void run(const std::vector<Statement<Scalars>>& statements, int64_t n, int64_t k,
+                  const distributed::Group& group) {
     std::vector<kernels::Statement<T>> typed;
     std::vector<Numbers> scales;
     scales.reserve(statements.size() * kernels::most_terms);  // so that pointers into it stay
@@ -143,7 +150,11 @@ struct Fused {
       }
       typed.push_back(t);
     }
-    kernels::pass(torch_pool(), n, k, typed);
+    if (std::is_same_v<T, float> && group.name().empty()) return kernels::pass(torch_pool(), n, k, typed);
+    const Numbers dots = distributed::total(group, kernels::pass_exact(torch_pool(), n, k, typed));
+    auto next = dots.begin();
+    for (const auto& t : typed)
+      if (t.dots) std::copy_n(next, k, t.dots), next += k;
   }
 };
 
@@ -151,10 +162,10 @@ struct Recorded {
   using Scalars = RecordedScalars;
   static constexpr bool in_place = false;
 
-  static void pass(const std::vector<Statement<Scalars>>& statements) {
+  static void pass(const std::vector<Statement<Scalars>>& statements, const distributed::Group& group) {
     for (const auto& s : statements) {
       if (s.dot) {
-        *s.dot = Scalars((*s.u * *s.v).sum(0));
+        *s.dot = Scalars(group.name().empty() ? (*s.u * *s.v).sum(0) : ops::distributed_dot(*s.u, *s.v, group.name()));
       } else {
         Tensor sum;
         for (const auto& term : s.terms) {
