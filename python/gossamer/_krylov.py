@@ -12,6 +12,7 @@ from torch import Tensor
 from gossamer._krylov_call import Call, KrylovInfo, Matrix, _Factored, solve
 from gossamer._linear_operator import LinearOperator
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer.distributed._matrix import DistributedMatrix
 
 Callback = Callable[[KrylovInfo], object]
 Result = tuple[Tensor, KrylovInfo]
@@ -33,9 +34,9 @@ def cg(
 ) -> Result:
     """x with A x = b by conjugate gradients, for symmetric positive definite A, and how it went: (x, info).
 
-    A: a SparseMatrix or a LinearOperator. b: (n,) or (n, k), float32 or float64; columns are solved together and
-    frozen one by one. x0: where to begin. Done when ‖b - A x‖ ≤ max(rtol ‖b‖, atol) in every column; rtol is 1e-8
-    (1e-5 in float32) unless given, maxiter 10 n.
+    A: a SparseMatrix, a LinearOperator, or a DistributedMatrix, of which b, x0 and x are this rank's rows. b: (n,) or
+    (n, k), float32 or float64; columns are solved together and frozen one by one. x0: where to begin. Done when
+    ‖b - A x‖ ≤ max(rtol ‖b‖, atol) in every column; rtol is 1e-8 (1e-5 in float32) unless given, maxiter 10 n.
 
     M: an approximate inverse of A, symmetric positive definite: a preconditioner of this module, a SparseMatrix
     (z = M r), a Factor (z = solve(r)), or a callable. callback(info) is called after every iteration, and may raise.
@@ -186,14 +187,16 @@ def _solve(
     restart: int = 30,
     damp: float = 0.0,
 ) -> Result:
-    if not isinstance(A, (SparseMatrix, LinearOperator)):
-        raise TypeError(f"{method}: A must be a SparseMatrix or a LinearOperator, not {type(A).__name__}")
+    if not isinstance(A, (SparseMatrix, LinearOperator, DistributedMatrix)):
+        raise TypeError(
+            f"{method}: A must be a SparseMatrix, a LinearOperator or a DistributedMatrix, not {type(A).__name__}"
+        )
     for name, t in (("b", b), ("x0", b if x0 is None else x0)):
         if not isinstance(t, Tensor):
             raise TypeError(f"{method}: {name} must be a torch.Tensor, not {type(t).__name__}")
     if hasattr(M, "slogdet"):  # a Factor, whose module imports this one
         M = _Factored(M)
-    if not (M is None or callable(M) or isinstance(M, SparseMatrix)):
+    if not (M is None or callable(M) or isinstance(M, (SparseMatrix, DistributedMatrix))):
         raise TypeError(
             f"{method}: M must be a preconditioner, a SparseMatrix, a Factor or a callable, not {type(M).__name__}"
         )

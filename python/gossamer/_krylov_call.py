@@ -15,8 +15,10 @@ from torch import Tensor
 from gossamer._linear_operator import LinearOperator, Solve
 from gossamer._preconditioner import Preconditioner
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer.distributed._group import one_for_all
+from gossamer.distributed._matrix import DistributedMatrix
 
-Matrix = SparseMatrix | LinearOperator
+Matrix = SparseMatrix | LinearOperator | DistributedMatrix
 Products = Callable[[Tensor], Tensor]
 
 
@@ -96,7 +98,7 @@ class Call:
         return result
 
     def _precondition(self, r: Tensor) -> Tensor:
-        result: Tensor = self.M @ r if isinstance(self.M, SparseMatrix) else self.M(r)
+        result: Tensor = self.M @ r if isinstance(self.M, (SparseMatrix, DistributedMatrix)) else self.M(r)
         return result
 
 
@@ -147,6 +149,9 @@ def solve(A: Matrix, b: Tensor, x0: Tensor | None, call: Call) -> tuple[Tensor, 
     """By one op if it can be, which compiles and batches; else driven from here."""
     if isinstance(A, LinearOperator):
         operator = A
+    elif isinstance(A, DistributedMatrix):
+        call = replace(call, group=A.group)
+        operator = _operator_of_rows(A, b, x0, call.method)
     else:
         handle = None if call.callback or call.unrolled else _handle_of(call.M)
         if handle is not None:
@@ -163,6 +168,30 @@ def solve(A: Matrix, b: Tensor, x0: Tensor | None, call: Call) -> tuple[Tensor, 
     else:
         x, info = Solve.apply(operator, call, False, b, x0, *operator.params)  # type: ignore[no-untyped-call]
     return x, _info_of(info)
+
+
+def _operator_of_rows(A: DistributedMatrix, b: Tensor, x0: Tensor | None, method: str) -> LinearOperator:
+    """What this rank does for A x; every rank has found its b to be right."""
+    if method == "lsmr" or not torch.equal(A.offsets, A.column_offsets):
+        raise NotImplementedError(
+            f"{method}: a DistributedMatrix must be square, its rows and columns owned alike; least squares are for "
+            "one process"
+        )
+    rows = A.local_shape[0]
+    with one_for_all(A.group, f"{method}: b {b.dtype} (rows, {tuple(b.shape[1:])}), x0 {x0 is not None}"):
+        for name, t in (("b", b), ("x0", b if x0 is None else x0)):
+            if t.dim() not in (1, 2) or t.shape != (rows, *b.shape[1:]) or t.dtype is not A.dtype:
+                raise ValueError(
+                    f"{method}: {name} must be ({rows},) or ({rows}, k), this rank's rows, of {A.dtype}, not "
+                    f"{tuple(t.shape)} of {t.dtype}"
+                )
+    A.exchange.ready_for(A.values, b)
+    return LinearOperator(
+        A.local_shape,
+        lambda x, v: A.with_values(v) @ x,
+        lambda u, v: A.with_values(v).T @ u,
+        (A.values,),
+    )
 
 
 def _by_op(

@@ -10,5 +10,6 @@ from gossamer.distributed._files import load, save
 from gossamer.distributed._matrix import DistributedMatrix
 from gossamer.distributed._parts import partition
 from gossamer.distributed._rows import Rows, gather
+from gossamer.distributed._sums import dot, sum
 
-__all__ = ["DistributedMatrix", "Rows", "from_rows", "gather", "load", "partition", "save", "scatter"]
+__all__ = ["DistributedMatrix", "Rows", "dot", "from_rows", "gather", "load", "partition", "save", "scatter", "sum"]
