@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gossamer._krylov_call import Call, KrylovInfo, Matrix, _Factored, solve
+from gossamer._krylov_call import Call, Factored, KrylovInfo, Matrix, solve
 from gossamer._linear_operator import LinearOperator
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer.distributed._matrix import DistributedMatrix
@@ -195,7 +195,7 @@ def _solve(
         if not isinstance(t, Tensor):
             raise TypeError(f"{method}: {name} must be a torch.Tensor, not {type(t).__name__}")
     if hasattr(M, "slogdet"):  # a Factor, whose module imports this one
-        M = _Factored(M)
+        M = Factored(M)
     if not (M is None or callable(M) or isinstance(M, (SparseMatrix, DistributedMatrix))):
         raise TypeError(
             f"{method}: M must be a preconditioner, a SparseMatrix, a Factor or a callable, not {type(M).__name__}"

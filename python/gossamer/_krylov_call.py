@@ -61,7 +61,7 @@ class Call:
         return replace(self, rtol=self.adjoint_rtol, atol=0.0, check=True, callback=None, M=M)
 
     def _transposed_M(self) -> Any:
-        if self.M is None or isinstance(self.M, _Factored):
+        if self.M is None or isinstance(self.M, Factored):
             return None if self.M is None else self.M.T
         if hasattr(self.M, "T"):
             return self.M.T
@@ -102,7 +102,7 @@ class Call:
         return result
 
 
-class _Factored:
+class Factored:
     """A factor as a preconditioner: z = A⁻¹ r."""
 
     def __init__(self, factor: Any, transposed: bool = False) -> None:
@@ -113,8 +113,8 @@ class _Factored:
         return result
 
     @property
-    def T(self) -> _Factored:
-        return _Factored(self.factor, not self.transposed)
+    def T(self) -> Factored:
+        return Factored(self.factor, not self.transposed)
 
 
 def _plain(t: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ def _plain(t: Tensor) -> Tensor:
     return t.detach()
 
 
-def _handle_of(M: Any) -> tuple[Tensor | None, bool] | None:
+def handle_of(M: Any) -> tuple[Tensor | None, bool] | None:
     """M as the op takes it, and whether transposed; None if only Python can apply it."""
     ops = torch.ops.gossamer
     if M is None:
@@ -136,7 +136,7 @@ def _handle_of(M: Any) -> tuple[Tensor | None, bool] | None:
         return M._handle, M._transposed
     if isinstance(M, SparseMatrix):
         return ops.matrix_preconditioner(M.pattern.tensors(True), _plain(M.values), M.shape), False
-    if isinstance(M, _Factored) and not M.factor.A.dtype.is_complex:
+    if isinstance(M, Factored) and not M.factor.A.dtype.is_complex:
         factor, A = M.factor, M.factor._real
         made = ops.factor_preconditioner(
             factor._handle, A.pattern.tensors(True), _plain(A.values), A.shape, factor._flipped
@@ -153,7 +153,7 @@ def solve(A: Matrix, b: Tensor, x0: Tensor | None, call: Call) -> tuple[Tensor, 
         call = replace(call, group=A.group)
         operator = _operator_of_rows(A, b, x0, call.method)
     else:
-        handle = None if call.callback or call.unrolled else _handle_of(call.M)
+        handle = None if call.callback or call.unrolled else handle_of(call.M)
         if handle is not None:
             return _by_op(A, b, x0, call, *handle)
         pattern = A.pattern

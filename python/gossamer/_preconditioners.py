@@ -9,10 +9,14 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from gossamer._factor import factorize
+from gossamer._krylov_call import Factored, handle_of
 from gossamer._pattern import Pattern
 from gossamer._preconditioner import Preconditioner
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer._values import check_matrix
+from gossamer.distributed._matrix import DistributedMatrix
+from gossamer.distributed._own import of_own_block, own_block
 
 
 class MatrixPreconditioner(Preconditioner):
@@ -23,7 +27,7 @@ class MatrixPreconditioner(Preconditioner):
         self._A = A
         self._make = make  # a function, and what it takes beside A
 
-    def update(self, A: SparseMatrix) -> Self:
+    def update(self, A: SparseMatrix | DistributedMatrix) -> Self:
         """Made again, in place, for a matrix with other values on the same pattern; M itself.
 
         What follows from the pattern is kept: positions, aggregates, patterns of products. Another pattern raises
@@ -69,7 +73,7 @@ class IncompleteFactors(MatrixPreconditioner):
 class Amg(MatrixPreconditioner):
     """A V-cycle of smoothed aggregation: made by ``amg``."""
 
-    def update(self, A: SparseMatrix, omega: float | Tensor | None = None) -> Self:
+    def update(self, A: SparseMatrix | DistributedMatrix, omega: float | Tensor | None = None) -> Self:
         """Made again, in place, for other values on the same pattern and, if it is given, another omega; M itself.
 
         The aggregates, and the estimates of eigenvalues, stay as they are: what is learned is a smooth function.
@@ -94,10 +98,12 @@ class Amg(MatrixPreconditioner):
         return torch.ops.gossamer.amg_complexity.default(self._handle)
 
 
-def jacobi(A: SparseMatrix) -> MatrixPreconditioner:
+@of_own_block
+def jacobi(A: SparseMatrix | DistributedMatrix) -> MatrixPreconditioner:
     """M = diag(A)⁻¹.
 
-    Cost: n. A diagonal entry that is missing or zero raises SingularMatrixError and names the row.
+    Cost: n. A diagonal entry that is missing or zero raises SingularMatrixError and names the row. Of a
+    DistributedMatrix: this rank's rows of the same M, with the same bits for every partition.
 
     >>> gs.linalg.jacobi(gs.poisson(3))(torch.ones(3))
     tensor([0.5000, 0.5000, 0.5000])
@@ -105,23 +111,33 @@ def jacobi(A: SparseMatrix) -> MatrixPreconditioner:
     return MatrixPreconditioner(torch.ops.gossamer.jacobi.default(*_operands("jacobi", A)), A, (jacobi,))
 
 
-def block_jacobi(A: SparseMatrix, size: int | Sequence[int]) -> MatrixPreconditioner:
+@of_own_block
+def block_jacobi(A: SparseMatrix | DistributedMatrix, size: int | Sequence[int] | None = None) -> Preconditioner:
     """M = the inverses of the blocks on the diagonal of A, of ``size`` rows each, the last one of what is left.
 
     size: a number, or a list of numbers of rows that add up to n. Blocks are stored dense, all as large as the largest
     one. A block without an inverse raises SingularMatrixError and is named.
 
+    Of a DistributedMatrix: without ``size``, one block a rank, by ``factorize`` of its own rows and columns; with it,
+    such blocks of these. The more ranks, the more iterations, which ``two_level`` keeps few.
+
     >>> gs.linalg.block_jacobi(gs.poisson(4), 2)(torch.tensor([3.0, 0.0, 0.0, 3.0]))
     tensor([2., 1., 1., 2.])
     """
+    check_matrix("block_jacobi", "A", A)
+    if size is None:
+        return _by_factor(A)
     equal = isinstance(size, int)
     sizes = [size] if isinstance(size, int) else [int(s) for s in size]
     handle = torch.ops.gossamer.block_jacobi.default(*_operands("block_jacobi", A), sizes, equal)
     return MatrixPreconditioner(handle, A, (block_jacobi, size))
 
 
-def ichol(A: SparseMatrix, shift: float = 0) -> IncompleteFactors:
+@of_own_block
+def ichol(A: SparseMatrix | DistributedMatrix, shift: float = 0) -> IncompleteFactors:
     """M = L⁻ᵀ L⁻¹ with L Lᵀ = A + shift · diag(A) at the entries of the lower triangle of A: IC(0).
+
+    Of a DistributedMatrix, here and below: that of each rank's own rows and columns.
 
     Only the lower triangle of A is read; its entries get the whole gradient, as those of a matrix whose upper triangle
     follows from them, and the entries above the diagonal get 0. A pivot that is not positive raises SingularMatrixError
@@ -138,7 +154,8 @@ def ichol(A: SparseMatrix, shift: float = 0) -> IncompleteFactors:
     return IncompleteFactors(handle, A, (ichol, shift))
 
 
-def ilu(A: SparseMatrix) -> IncompleteFactors:
+@of_own_block
+def ilu(A: SparseMatrix | DistributedMatrix) -> IncompleteFactors:
     """M = U⁻¹ L⁻¹ with L U = A at the entries of A, L with ones on its diagonal: ILU(0).
 
     A row without a diagonal entry, or with a zero pivot, raises SingularMatrixError and is named. Cost and gradient: as
@@ -151,8 +168,9 @@ def ilu(A: SparseMatrix) -> IncompleteFactors:
     return IncompleteFactors(torch.ops.gossamer.ilu.default(*_operands("ilu", A)), A, (ilu,))
 
 
+@of_own_block
 def amg(
-    A: SparseMatrix,
+    A: SparseMatrix | DistributedMatrix,
     theta: float = 0.08,
     near_null_space: Tensor | None = None,
     block_size: int = 1,
@@ -193,8 +211,18 @@ def _weight(omega: float | Tensor) -> Tensor:
     return omega if isinstance(omega, Tensor) else torch.tensor(float(omega), dtype=torch.float64)
 
 
-def _operands(op: str, A: SparseMatrix) -> tuple[Tensor, Tensor]:
+def _by_factor(A: SparseMatrix) -> Preconditioner:
+    """M = A⁻¹."""
+    if A.shape[0] == 0:
+        return jacobi(A)
+    made, transposed = handle_of(Factored(factorize(A))) or (None, False)
+    assert made is not None
+    return Preconditioner(made, transposed)
+
+
+def _operands(op: str, A: SparseMatrix | DistributedMatrix) -> tuple[Tensor, Tensor]:
     """The pattern as a handle, which keeps in C++ what is found once, and the values."""
+    A = own_block(A) if isinstance(A, DistributedMatrix) else A
     check_matrix(op, "A", A)
     P = A.pattern
     P.check_simple(op)

@@ -30,6 +30,7 @@ from gossamer._preconditioners import (
 )
 from gossamer._root import RootInfo, root
 from gossamer._spectral import eigsh, svds
+from gossamer._two_level import two_level
 
 __all__ = [
     "Amg",
@@ -64,6 +65,7 @@ __all__ = [
     "solve",
     "solve_triangular",
     "svds",
+    "two_level",
 ]
 
 for _name in __all__:  # where users find them, and where pickles look for them; errors are torch's

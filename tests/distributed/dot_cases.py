@@ -103,7 +103,9 @@ def case_dot_under_torch_func(mesh: Any) -> None:
 
 
 def grid() -> gs.SparseMatrix:
-    return gs.poisson((13, 11), dtype=F64) + 0.1 * gs.eye(143, dtype=F64)
+    """Of a grid whose coefficients vary, so that every product rounds."""
+    A, d = gs.poisson((13, 11), dtype=F64) + 0.1 * gs.eye(143, dtype=F64), 1 + torch.arange(143, dtype=F64) / 143
+    return A.scale_rows(d).scale_cols(d)
 
 
 def every_partition(A: gs.SparseMatrix, ranks: int) -> list[Tensor | None]:
@@ -111,8 +113,12 @@ def every_partition(A: gs.SparseMatrix, ranks: int) -> list[Tensor | None]:
 
 
 def same_solve(pair: Pair, b: Tensor, method: str = "cg", **how: Any) -> None:
-    """x, info, first and second derivatives in every entry of A and in b: the bits of one process."""
+    """x, info, first and second derivatives in every entry of A and in b: the bits of one process.
+
+    Of several columns, the bits of a DistributedMatrix of one process: those of a SparseMatrix are solved in groups.
+    """
     solve, rows = getattr(gs.linalg, method), pair.D.row_keys
+    whole: Any = pair.A if b.dim() == 1 else gs.distributed.scatter(pair.A, "")
     weight = numbers(*b.shape, seed=9)
     infos = []
 
@@ -121,7 +127,7 @@ def same_solve(pair: Pair, b: Tensor, method: str = "cg", **how: Any) -> None:
         infos.append(info)
         return x  # type: ignore[no-any-return]
 
-    wanted = with_derivatives(lambda v, c: run(pair.A.with_values(v), c), [pair.A.values, b], weight)
+    wanted = with_derivatives(lambda v, c: run(whole.with_values(v), c), [pair.A.values, b], weight)
     found = with_derivatives(lambda v, c: run(pair.D.with_values(v), c), [pair.D.values, b[rows]], weight[rows])
     pair.equal("rerer", wanted, found)
     for want, have in zip(*infos, strict=True):

@@ -9,3 +9,9 @@ import pytest
 @pytest.mark.parametrize("case", launch.cases("dot_cases"))
 def test_dot(case: str, ranks: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     launch.check("dot_cases", case, ranks, tmp_path_factory)
+
+
+@pytest.mark.parametrize("ranks", launch.RANKS)
+@pytest.mark.parametrize("case", launch.cases("precondition_cases"))
+def test_precondition(case: str, ranks: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    launch.check("precondition_cases", case, ranks, tmp_path_factory)

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/launch.h"
-#include "distributed/sums/exact.h"
+#include "distributed/solve/exact.h"
 
 namespace gossamer::krylov {
 

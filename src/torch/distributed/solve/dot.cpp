@@ -13,7 +13,7 @@
 #include "core/launch.h"
 #include "core/op.h"
 #include "distributed/exchange.h"
-#include "distributed/sums/exact.h"
+#include "distributed/solve/exact.h"
 
 namespace gossamer {
 
