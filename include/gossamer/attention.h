@@ -22,7 +22,8 @@ std::tuple<Tensor, Tensor, Tensor> graph(const Tensor& edge_index, at::IntArrayR
 
 // (nnz, heads): 0 with probability p, else 1 / (1 - p); see kernels/dropout.h. seed: int64, 0-dim, on the
 // host.
-Tensor dropout_mask(const Tensor& indices, c10::SymInt heads, double p, const Tensor& seed, at::ScalarType dtype);
+Tensor dropout_mask(const Tensor& indices, c10::SymInt heads, double p, const Tensor& seed, at::ScalarType dtype,
+                    const std::optional<Tensor>& keys = {});
 
 // dropout in training.
 Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed);
@@ -30,10 +31,12 @@ Tensor dropout(const Tensor& x, double p, std::optional<int64_t> seed);
 // {Z, lse}: gat.h, gatv2.h. Without dropout there is no seed. Only Z is differentiable.
 std::tuple<Tensor, Tensor> gat(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src,
                                const Tensor& alpha_dst, const std::optional<Tensor>& alpha_edge, SymIntArrayRef shape,
-                               double slope, double dropout, const std::optional<Tensor>& seed);
+                               double slope, double dropout, const std::optional<Tensor>& seed,
+                               const std::optional<Tensor>& keys = {});
 std::tuple<Tensor, Tensor> gatv2(TensorList pattern, const Tensor& x_src, const Tensor& x_dst, const Tensor& att,
                                  const std::optional<Tensor>& x_edge, SymIntArrayRef shape, double slope,
-                                 double dropout, const std::optional<Tensor>& seed);
+                                 double dropout, const std::optional<Tensor>& seed,
+                                 const std::optional<Tensor>& keys = {});
 
 // Their gradients, in the order of the inputs; without edge features the last one has no rows. Z and lse count as
 // functions of the inputs: the derivatives of these ops are those of the whole.
@@ -41,11 +44,11 @@ using AttentionGradients = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 AttentionGradients gat_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& alpha_src,
                                 const Tensor& alpha_dst, const std::optional<Tensor>& alpha_edge, const Tensor& Z,
                                 const Tensor& lse, SymIntArrayRef shape, double slope, double dropout,
-                                const std::optional<Tensor>& seed);
+                                const std::optional<Tensor>& seed, const std::optional<Tensor>& keys = {});
 AttentionGradients gatv2_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& x_dst,
                                   const Tensor& att, const std::optional<Tensor>& x_edge, const Tensor& Z,
                                   const Tensor& lse, SymIntArrayRef shape, double slope, double dropout,
-                                  const std::optional<Tensor>& seed);
+                                  const std::optional<Tensor>& seed, const std::optional<Tensor>& keys = {});
 
 // The parts of a GAT score, X a for each head: X (n, H, d), a (k, H, d) gives (n, k, H). As one dense product with the
 // block-diagonal matrix of the a: elementwise, X would be read and written several times, which takes longer than the
@@ -74,6 +77,7 @@ struct AttentionOptions {
   double negative_slope = 0.2;
   double dropout = 0;                // of the weights, after the softmax
   std::optional<int64_t> seed = {};  // of the dropout; drawn from torch's generator if not given
+  std::optional<Tensor> keys = {};   // (nnz,) int64: the mask of an entry is drawn by its key, not by its place
 };
 
 // x_src (n_src, H, d), alpha_src (n_src, H), alpha_dst (n_dst, H), alpha_edge (nnz, H) or none: (n_dst, H, d).

@@ -61,6 +61,7 @@ def gat_attention(
     negative_slope: float = 0.2,
     dropout: float = 0.0,
     seed: int | None = None,
+    keys: Tensor | None = None,
 ) -> Tensor:
     """Graph attention (GAT): Z[i] = Σ_j drop(s[i, j]) x_src[j], s the softmax over the edges (i, j) of each row i of
 
@@ -68,7 +69,8 @@ def gat_attention(
 
     Shapes: pattern (n_dst, n_src), x_src (n_src, H, d), alpha_src (n_src, H), alpha_dst (n_dst, H), alpha_edge (nnz, H)
     or None; Z (n_dst, H, d). A node without edges gets 0. ``dropout`` is of the weights s, drawn from ``seed`` (or from
-    torch's generator): the same seed gives the same mask on any number of threads.
+    torch's generator): the same seed gives the same mask on any number of threads. An entry is drawn by its place in
+    the pattern, or by its number in ``keys`` (nnz,) int64: then it keeps its mask wherever it stands.
 
     Cost: O(nnz H d) time; memory beyond inputs, result and gradients: O(n_dst H), in the backward O(nnz H).
 
@@ -78,7 +80,7 @@ def gat_attention(
     >>> gs.gat_attention(P, torch.tensor([[[5.0]], [[6.0]]]), torch.ones(2, 1), torch.ones(2, 1)).flatten()
     tensor([5., 6.])
     """
-    arguments = _arguments(pattern, x_src, alpha_src, alpha_dst, alpha_edge, negative_slope, dropout, seed)
+    arguments = _arguments(pattern, x_src, alpha_src, alpha_dst, alpha_edge, negative_slope, dropout, seed, keys)
     return _ops.gat_attention(*arguments)
 
 
@@ -92,6 +94,7 @@ def gatv2_attention(
     negative_slope: float = 0.2,
     dropout: float = 0.0,
     seed: int | None = None,
+    keys: Tensor | None = None,
 ) -> Tensor:
     """Graph attention of the second kind (GATv2): as ``gat_attention``, with the scores
 
@@ -105,7 +108,7 @@ def gatv2_attention(
     >>> gs.gatv2_attention(P, x, torch.zeros(1, 1, 1), torch.zeros(1, 1)).flatten()  # equal weights
     tensor([2.])
     """
-    return _ops.gatv2_attention(*_arguments(pattern, x_src, x_dst, att, x_edge, negative_slope, dropout, seed))
+    return _ops.gatv2_attention(*_arguments(pattern, x_src, x_dst, att, x_edge, negative_slope, dropout, seed, keys))
 
 
 def gat_with_weights(
@@ -118,6 +121,7 @@ def gat_with_weights(
     negative_slope: float = 0.2,
     dropout: float = 0.0,
     seed: int | None = None,
+    keys: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """``gat_attention`` and the weights of the edges, (nnz, H), after dropout. Both are differentiable.
 
@@ -128,7 +132,7 @@ def gat_with_weights(
     >>> weights.flatten()
     tensor([0.5000, 0.5000])
     """
-    arguments = _arguments(pattern, x_src, alpha_src, alpha_dst, alpha_edge, negative_slope, dropout, seed)
+    arguments = _arguments(pattern, x_src, alpha_src, alpha_dst, alpha_edge, negative_slope, dropout, seed, keys)
     return _ops.gat_with_weights(*arguments)
 
 
@@ -142,16 +146,17 @@ def gatv2_with_weights(
     negative_slope: float = 0.2,
     dropout: float = 0.0,
     seed: int | None = None,
+    keys: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """``gatv2_attention`` and the weights of the edges, (nnz, H), after dropout. Both are differentiable.
 
     Needs memory for nnz H d numbers, which ``gatv2_attention`` does not.
     """
-    return _ops.gatv2_with_weights(*_arguments(pattern, x_src, x_dst, att, x_edge, negative_slope, dropout, seed))
+    return _ops.gatv2_with_weights(*_arguments(pattern, x_src, x_dst, att, x_edge, negative_slope, dropout, seed, keys))
 
 
 def _arguments(
-    pattern: Pattern | SparseMatrix, a: Tensor, b: Tensor, c: Tensor, d: Tensor | None, *settings: float | int | None
+    pattern: Pattern | SparseMatrix, a: Tensor, b: Tensor, c: Tensor, d: Tensor | None, *settings: float | Tensor | None
 ) -> tuple[Any, ...]:
     """What the ops take, in their order: the pattern with its transpose if anything is differentiated."""
     P = pattern.pattern if isinstance(pattern, SparseMatrix) else pattern

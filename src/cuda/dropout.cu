@@ -5,11 +5,12 @@
 namespace gossamer::kernels {
 
 template <class S>
-void dropout_mask(Cuda exec, const Dropout& dropout, int64_t n, S* factors) {
-  device::launch(exec, dropout_factors_of<S>, device::blocks_for(n), device::block_threads, dropout, n, factors);
+void dropout_mask(Cuda exec, const Dropout& dropout, int64_t entries, int64_t heads, S* factors) {
+  const int64_t n = entries * heads;
+  device::launch(exec, dropout_factors_of<S>, device::blocks_for(n), device::block_threads, dropout, n, heads, factors);
 }
 
-template void dropout_mask(Cuda, const Dropout&, int64_t, float*);
-template void dropout_mask(Cuda, const Dropout&, int64_t, double*);
+template void dropout_mask(Cuda, const Dropout&, int64_t, int64_t, float*);
+template void dropout_mask(Cuda, const Dropout&, int64_t, int64_t, double*);
 
 }  // namespace gossamer::kernels

@@ -8,8 +8,9 @@ namespace gossamer::kernels {
 
 template <class S>
 __global__ void __launch_bounds__(device::block_threads, device::blocks_at_once)
-    dropout_factors_of(Dropout dropout, int64_t n, S* __restrict__ factors) {
-  for (int64_t k = device::thread(); k < n; k += device::threads()) factors[k] = dropout.factor<S>(k);
+    dropout_factors_of(Dropout dropout, int64_t n, int64_t heads, S* __restrict__ factors) {
+  for (int64_t k = device::thread(); k < n; k += device::threads())
+    factors[k] = dropout.factor<S>(dropout.keys ? dropout.first(k / heads, heads) + k % heads : k);
 }
 
 }  // namespace gossamer::kernels

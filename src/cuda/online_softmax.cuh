@@ -90,7 +90,7 @@ __device__ inline void attend(const In& in, const T* X, const Run& run, int64_t 
     const S shift = finite(top), scale = exp(before - shift);
     S weight = lane() < count ? exp(e - shift) : S{0};
     total = total * scale + sum_lanes<warp_lanes, 1>(weight);
-    if (in.dropout.any()) weight *= in.dropout.template factor<S>((p + lane()) * in.heads + h);
+    if (in.dropout.any()) weight *= in.dropout.template factor<S>(in.dropout.first(p + lane(), in.heads) + h);
     for (int k = 0; k < columns; ++k) sum[k] *= scale;
     for (int step = 0; step < count; step += groups) {
       const int from = step + lane() / lanes;
@@ -186,7 +186,7 @@ __device__ inline void soften(const In& in, const T* X, const Run& run, int64_t 
     });
     if (lane() >= count) continue;
     const S s = exp(e - lse[row]);
-    const S m = in.dropout.any() ? in.dropout.template factor<S>((p + lane()) * in.heads + h) : S{1};
+    const S m = in.dropout.any() ? in.dropout.template factor<S>(in.dropout.first(p + lane(), in.heads) + h) : S{1};
     take(p + lane(), m * s, s * (m * GX - GZ));
   }
 }

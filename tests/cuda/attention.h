@@ -109,7 +109,8 @@ std::vector<Reals> plain(const Problem<T, I>& problem) {
     }
     lse[row] = begin == end ? 0 : std::log(sum);
     for (int64_t p = begin; p < end; ++p) {
-      const double m = dropout.any() ? dropout.factor<double>(p * heads + h) : 1, ms = m * (s[p - begin] /= sum);
+      const double m = dropout.any() ? dropout.factor<double>(dropout.first(p, heads) + h) : 1,
+                   ms = m * (s[p - begin] /= sum);
       for (int64_t c = 0; c < width; ++c) {
         const int64_t at = (A.indices[p] * heads + h) * width + c;
         const double g = problem.G[row * width + c];

@@ -11,9 +11,9 @@ namespace gossamer::test {
 namespace {
 
 template <class S>
-std::vector<S> drawn(const Dropout& dropout, int64_t n) {
-  std::vector<S> factors(n, S{-1});
-  kernels::dropout_mask(Cuda{}, dropout, n, factors.data());
+std::vector<S> drawn(const Dropout& dropout, int64_t n, int64_t heads = 1) {
+  std::vector<S> factors(n * heads, S{-1});
+  kernels::dropout_mask(Cuda{}, dropout, n, heads, factors.data());
   return factors;
 }
 
@@ -36,6 +36,17 @@ TEST(Dropout, AnotherSeedInTheSameMemoryDrawsAnotherMask) {
   const auto before = drawn<float>(dropout, 100);
   seed = 2;
   EXPECT_NE(drawn<float>(dropout, 100), before);
+}
+
+TEST(Dropout, EntriesWithKeysDrawByThem) {
+  const std::vector<int64_t> keys = {7, -3, 7, INT64_MAX, 0};
+  Dropout dropout(0.4, uint64_t{5});
+  dropout.keys = keys.data();
+  std::vector<double> wanted;
+  for (const int64_t key : keys)
+    for (uint64_t h = 0; h < 3; ++h)
+      wanted.push_back(Dropout(0.4, uint64_t{5}).factor<double>(static_cast<int64_t>(uint64_t(key) * 3 + h)));
+  EXPECT_EQ(drawn<double>(dropout, 5, 3), wanted);
 }
 
 }  // namespace

@@ -81,6 +81,41 @@ def test_is_the_mask_of_attention() -> None:
     torch.testing.assert_close(weights, all_weights * gs.dropout(torch.ones(200, 3), 0.5, seed=9))
 
 
+@pytest.mark.parametrize("heads", [1, 3, 8])
+def test_entries_with_keys_are_drawn_by_them(heads: int) -> None:
+    """Fused and composed, values and gradients of both kinds: entry p of head h by keys[p] · heads + h."""
+    P, _ = gs.graph_pattern(torch.randint(0, 30, (2, 200)), (30, 30))
+    keys = torch.randint(-(2**63), 2**63 - 1, (200,))
+    factors = torch.tensor([[factor((k * heads + h) & WORD, 0.5, 9) for h in range(heads)] for k in keys.tolist()])
+    drawn = {"dropout": 0.5, "seed": 9, "keys": keys}
+    x, y = (torch.randn(30, heads, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    a, b = (torch.randn(30, heads, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    att = torch.randn(heads, 4, dtype=torch.float64, requires_grad=True)
+    for fused, composed, given in (
+        (gs.gat_attention, gs.gat_with_weights, (x, a, b)),
+        (gs.gatv2_attention, gs.gatv2_with_weights, (x, y, att)),
+    ):
+        _, all_weights = composed(P, *given)
+        Z, weights = composed(P, *given, **drawn)
+        assert torch.equal(weights == 0, factors == 0)
+        torch.testing.assert_close(weights, all_weights * factors)
+        torch.testing.assert_close(fused(P, *given, **drawn), Z)
+        wanted = torch.autograd.grad(Z.square().sum(), given)
+        torch.testing.assert_close(torch.autograd.grad(fused(P, *given, **drawn).square().sum(), given), wanted)
+    torch.autograd.gradgradcheck(lambda *t: gs.gat_attention(P, *t, **drawn), (x, a, b), fast_mode=True)
+
+
+def test_keys_that_do_not_fit() -> None:
+    P = gs.eye(3).pattern
+    x, a = torch.ones(3, 1, 2), torch.ones(3, 1)
+    with pytest.raises(
+        ValueError, match=r"gat_attention: keys must be a number for each of the 3 entries, .* not \(4,\)"
+    ):
+        gs.gat_attention(P, x, a, a, dropout=0.5, seed=1, keys=torch.arange(4))
+    with pytest.raises(TypeError, match="gatv2_attention: keys must be int64, not Int"):
+        gs.gatv2_attention(P, x, x, x[0], dropout=0.5, seed=1, keys=torch.arange(3, dtype=torch.int32))
+
+
 def test_compiles() -> None:
     x = torch.randn(33)
     compiled = torch.compile(lambda t: gs.dropout(t, 0.5, seed=4) * 2, backend="aot_eager", fullgraph=True)

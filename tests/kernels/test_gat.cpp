@@ -17,6 +17,13 @@ using Real = long double;
 using Reals = std::vector<Real>;
 // aarch64's long double is a quadruple made by software: under qemu, one type's larger differences ran for ten minutes
 // and on.
+// Of entries, in no order; some beyond what their product with a number of heads can hold.
+std::vector<int64_t> some_keys(int64_t n) {
+  std::vector<int64_t> keys(n);
+  for (int64_t k = 0; k < n; ++k) keys[k] = static_cast<int64_t>(mix_bits(static_cast<uint64_t>(k / 2)));
+  return keys;
+}
+
 constexpr bool software_reals = std::numeric_limits<Real>::digits > 64;
 
 // One problem of either kind. Inputs: x_src; then alpha_src, alpha_dst, alpha_edge or x_dst, att, x_edge.
@@ -186,6 +193,9 @@ TYPED_TEST(Attention, EqualsItsDefinitionAtAllWidths) {
         if (heads > 2) continue;  // a mask has no more to do with widths than this
         problem.dropout = Dropout(0.4, 7);
         problem.expect_as_plain(true);
+        const std::vector<int64_t> keys = some_keys(problem.A.nnz());
+        problem.dropout.keys = keys.data();
+        problem.expect_as_plain(true);
       }
     }
 }
@@ -269,6 +279,24 @@ void expect_exp(int digits) {
 TEST(Exp, IsWithinTwoUnitsInTheLastPlace) {
   expect_exp<float>(23);
   expect_exp<double>(52);
+}
+
+// What a lane draws for an entry is what its key says, wherever the entry stands and whatever stands beside it.
+TEST(DropoutBits, OfEntriesWithKeysDependOnTheKeys) {
+  const std::vector<int64_t> keys = some_keys(40);
+  for (const int64_t heads : {1, 3, 8, 9})
+    simd([&]<int bytes> {
+      constexpr int lanes = bytes / sizeof(float);
+      Dropout dropout(0.4, 7);
+      dropout.keys = keys.data();
+      std::vector<float> got(40 * heads + lanes);
+      entry_factors<lanes>(dropout, 0, 40, heads, got.data());
+      for (int64_t p = 0; p < 40; ++p)
+        for (int64_t h = 0; h < heads; ++h) {
+          const auto k = static_cast<int64_t>(static_cast<uint64_t>(keys[p]) * heads + h);
+          EXPECT_EQ(got[p * heads + h], Dropout(0.4, 7).factor<float>(k));
+        }
+    });
 }
 
 TEST(DropoutBits, AreFairAndDependOnTheSeedAlone) {

@@ -4,7 +4,8 @@
 //
 //   factor(k) = 0 with probability p, else 1 / (1 - p)
 //
-// k is the entry's place in the array, for example edge · heads + head.
+// k is the number's place in the array. A head of an entry of a pattern has k = p · heads + head, p being the entry's
+// place, or keys[p] in its stead: then the mask does not depend on where the entry stands, or in which process.
 //
 // The bits are those of SplitMix64 (Steele, Lea and Flood, 2014; it passes BigCrush) at step k: its state is a counter,
 // so any step can be had at once. The seed is mixed first, so that neighbouring seeds have nothing in common.
@@ -34,6 +35,7 @@ struct Dropout {
   uint64_t key = 0, dropped = 0;                         // of 2^53 equally likely numbers, so many are dropped
   double kept = 1;                                       // what the others are multiplied by
   const int64_t* device_seed = nullptr;                  // in place of `key`: a seed that only the device has read
+  const int64_t* keys = nullptr;                         // of the entries, in place of their places
 
   Dropout() = default;
   Dropout(double p, uint64_t seed)
@@ -49,6 +51,10 @@ struct Dropout {
   GOSSAMER_HD S factor(int64_t k) const {
     return keeps(k) ? static_cast<S>(kept) : S{0};
   }
+  // k of the first head of entry p. Keys are any 64 bits, and so are their multiples.
+  GOSSAMER_HD int64_t first(int64_t p, int64_t heads) const {
+    return static_cast<int64_t>(static_cast<uint64_t>(keys ? keys[p] : p) * static_cast<uint64_t>(heads));
+  }
 };
 
 // factors[k] = dropout.factor(first + k) for k < n, a register of them at a time. The last register is written whole,
@@ -59,7 +65,7 @@ template <int lanes, class S>
   Vec<uint64_t, l> steps, z;
   for (int k = 0; k < l; ++k) steps[k] = Dropout::step * k;
   for (int64_t k = 0; k < n; k += l) {
-    z = steps + (dropout.key + Dropout::step * static_cast<uint64_t>(first + k + 1));
+    z = steps + (dropout.key + Dropout::step * (static_cast<uint64_t>(first) + static_cast<uint64_t>(k + 1)));
     mix(z);
     z >>= 11;
     const auto keeps =
@@ -69,11 +75,20 @@ template <int lanes, class S>
   }
 }
 
+// The factors of the entries p … p + n - 1, as (n, heads), with room for lanes - 1 more.
+template <int lanes, class S>
+[[gnu::always_inline]] inline void entry_factors(const Dropout& dropout, int64_t p, int64_t n, int64_t heads,
+                                                 S* factors) {
+  if (!dropout.keys) return dropout_factors<lanes>(dropout, p * heads, n * heads, factors);
+  for (int64_t k = 0; k < n; ++k)
+    dropout_factors<lanes>(dropout, dropout.first(p + k, heads), heads, factors + k * heads);
+}
+
 namespace kernels {
 
-// factors[k] = dropout.factor(k) for k < n.
+// The factors of so many entries, as (entries, heads).
 template <class S>
-[[gnu::weak]] void dropout_mask(Cuda, const Dropout& dropout, int64_t n, S* factors);
+[[gnu::weak]] void dropout_mask(Cuda, const Dropout& dropout, int64_t entries, int64_t heads, S* factors);
 
 }  // namespace kernels
 }  // namespace gossamer

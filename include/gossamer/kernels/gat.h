@@ -44,7 +44,8 @@ void gat(const Gat<T, I>& in, T* Z) {
       for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p) sum += exp_score(p);
       std::vector<Sum<T>> z(in.width);
       for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p) {
-        const Sum<T> weight = exp_score(p) / sum * in.dropout.template factor<Sum<T>>(p * in.heads + h);
+        const Sum<T> weight =
+            exp_score(p) / sum * in.dropout.template factor<Sum<T>>(in.dropout.first(p, in.heads) + h);
         for (int64_t c = 0; c < in.width; ++c) z[c] += weight * in.X[(in.A.indices[p] * in.heads + h) * in.width + c];
       }
       for (int64_t c = 0; c < in.width; ++c) Z[(i * in.heads + h) * in.width + c] = static_cast<T>(z[c]);
@@ -149,7 +150,7 @@ template <int lanes, class T, class I, class W>
   });
   copy_lanes<lanes>(end + 2 * heads, heads, &block.GZ[at]);
   dot_heads<lanes>(G + i * columns, in.X + j * columns, heads, width, &block.GX[at]);
-  if (in.dropout.any()) dropout_factors<lanes>(in.dropout, p * heads, heads, &block.m[at]);
+  if (in.dropout.any()) entry_factors<lanes>(in.dropout, p, 1, heads, &block.m[at]);
 }
 
 // For the first `size` numbers of a block, with s = exp(e): weights = m s and dt = slope s (m GX - GZ).

@@ -46,7 +46,8 @@ void gatv2(const Gatv2<T, I>& in, T* Z) {
       for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p) sum += exp_score(p);
       std::vector<Sum<T>> z(in.width);
       for (int64_t p = in.A.indptr[i]; p < in.A.indptr[i + 1]; ++p) {
-        const Sum<T> weight = exp_score(p) / sum * in.dropout.template factor<Sum<T>>(p * in.heads + h);
+        const Sum<T> weight =
+            exp_score(p) / sum * in.dropout.template factor<Sum<T>>(in.dropout.first(p, in.heads) + h);
         for (int64_t c = 0; c < in.width; ++c) z[c] += weight * in.x_src[in.A.indices[p] * columns + h * in.width + c];
       }
       for (int64_t c = 0; c < in.width; ++c) Z[i * columns + h * in.width + c] = static_cast<T>(z[c]);

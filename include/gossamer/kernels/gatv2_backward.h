@@ -114,7 +114,7 @@ template <int bytes, class T, class I, class W>
       gatv2_scores<lanes>(in, width, x_dst, att, p, n, far, e.data());
       for (int64_t k = 0; k < n; ++k)
         dot_heads<lanes>(g, in.x_src + indices[k] * columns, heads, width, &GX[k * heads]);
-      if (in.dropout.any()) dropout_factors<lanes>(in.dropout, p * heads, n * heads, m.data());
+      if (in.dropout.any()) entry_factors<lanes>(in.dropout, p, n, heads, m.data());
       gatv2_entry_gradients<lanes>(n * heads, period, lses.data(), GZs.data(), m.data(), e.data(), GX.data(),
                                    weights.data(), de.data());
       for_each_tile<lanes>(

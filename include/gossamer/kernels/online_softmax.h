@@ -199,7 +199,7 @@ template <int bytes, class T, class I, class W, class Scores>
       scores(i, p, n, e.data());
       softmax.add(e.data(), n);
       if (dropout.any()) {
-        dropout_factors<lanes>(dropout, p * heads, n * heads, m.data());
+        entry_factors<lanes>(dropout, p, n, heads, m.data());
         for (int64_t k = 0; k < n * heads; ++k) e[k] *= m[k];
       }
       for_each_tile<lanes>(heads, width, [&]<int l, int vectors, int together>(int64_t h, int64_t c) GOSSAMER_INLINED {

@@ -56,6 +56,7 @@ Inputs contiguous_inputs(const Inputs& inputs) {
 
 // Checks the pattern, x_src, dropout and seed.
 void check_attention(const char* op, const AttentionSettings& settings, const Tensor& x_src);
+void check_keys(const char* op, const Tensor& keys, const Tensor& indices);  // (nnz,) int64, beside the pattern
 // Checks another input against x_src: dtype, device and `size`, which `wanted` says in words.
 void check_input(const char* op, const char* name, const Tensor& input, const Tensor& x_src,
                  const std::vector<SymInt>& size, const char* wanted);
@@ -67,7 +68,7 @@ template <class Kind>
 variable_list call_forward(const AttentionSettings& settings, const variable_list& inputs) {
   const auto [Z, lse] =
       Kind::forward(settings.pattern, inputs[FIRST], inputs[SECOND], inputs[THIRD], or_none(inputs[ON_EDGES]),
-                    settings.shape, settings.slope, settings.dropout, settings.seed);
+                    settings.shape, settings.slope, settings.dropout, settings.seed, settings.keys);
   return {Z, lse};
 }
 
@@ -77,14 +78,14 @@ variable_list call_backward(const AttentionSettings& settings, const Tensor& G, 
                             const Tensor& Z, const Tensor& lse) {
   return to_list(Kind::backward(settings.pattern, G, inputs[FIRST], inputs[SECOND], inputs[THIRD],
                                 or_none(inputs[ON_EDGES]), Z, lse, settings.shape, settings.slope, settings.dropout,
-                                settings.seed));
+                                settings.seed, settings.keys));
 }
 
 template <class Kind>
 AttentionOutputs attention_autograd(TensorList pattern, const Tensor& first, const Tensor& second, const Tensor& third,
                                     const Optional& on_edges, SymIntArrayRef shape, double slope, double dropout,
-                                    const Optional& seed) {
-  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
+                                    const Optional& seed, const Optional& keys) {
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed, keys};
   const variable_list outputs = differentiable_many(
       Kind::name, {first, second, third, or_undefined(on_edges)},
       [&](const variable_list& inputs) { return call_forward<Kind>(settings, inputs); },
@@ -106,11 +107,11 @@ template <class Kind>
 AttentionGradients attention_backward_autograd(TensorList pattern, const Tensor& G, const Tensor& first,
                                                const Tensor& second, const Tensor& third, const Optional& on_edges,
                                                const Tensor& Z, const Tensor& lse, SymIntArrayRef shape, double slope,
-                                               double dropout, const Optional& seed) {
+                                               double dropout, const Optional& seed, const Optional& keys) {
   using Inputs = typename Kind::Inputs;
   using Composed = typename Kind::Composed;
   constexpr size_t OF_Z = INPUTS;  // G, the gradient of Z, stands behind the inputs.
-  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed, keys};
   const variable_list gradients = differentiable_many(
       Kind::name, {first, second, third, or_undefined(on_edges), G},
       [&](const variable_list& inputs) { return call_backward<Kind>(settings, inputs[OF_Z], inputs, Z, lse); },
@@ -140,11 +141,11 @@ AttentionGradients attention_backward_autograd(TensorList pattern, const Tensor&
 template <class Kind>
 AttentionOutputs attention_batched(TensorList pattern, const Tensor& first, const Tensor& second, const Tensor& third,
                                    const Optional& on_edges, SymIntArrayRef shape, double slope, double dropout,
-                                   const Optional& seed) {
+                                   const Optional& seed, const Optional& keys) {
   enum { SEED = INPUTS };
   const variable_list tensors = {first, second, third, or_undefined(on_edges), or_undefined(seed)};
   const variable_list outputs = one_by_one(Kind::name, pattern, tensors, [&](const variable_list& member) {
-    return call_forward<Kind>({pattern.vec(), shape.vec(), slope, dropout, or_none(member[SEED])}, member);
+    return call_forward<Kind>({pattern.vec(), shape.vec(), slope, dropout, or_none(member[SEED]), keys}, member);
   });
   return {outputs[0], outputs[1]};
 }
@@ -153,11 +154,11 @@ template <class Kind>
 AttentionGradients attention_backward_batched(TensorList pattern, const Tensor& G, const Tensor& first,
                                               const Tensor& second, const Tensor& third, const Optional& on_edges,
                                               const Tensor& Z, const Tensor& lse, SymIntArrayRef shape, double slope,
-                                              double dropout, const Optional& seed) {
+                                              double dropout, const Optional& seed, const Optional& keys) {
   enum { OF_Z = INPUTS, OUTPUT, LSE, SEED };
   const variable_list tensors = {first, second, third, or_undefined(on_edges), G, Z, lse, or_undefined(seed)};
   return from_list<AttentionGradients>(one_by_one(Kind::name, pattern, tensors, [&](const variable_list& member) {
-    const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, or_none(member[SEED])};
+    const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, or_none(member[SEED]), keys};
     return call_backward<Kind>(settings, member[OF_Z], member, member[OUTPUT], member[LSE]);
   }));
 }
@@ -166,17 +167,19 @@ AttentionGradients attention_backward_batched(TensorList pattern, const Tensor& 
 template <class Kind>
 Tensor attention_op(TensorList pattern, const Tensor& first, const Tensor& second, const Tensor& third,
                     const Optional& on_edges, SymIntArrayRef shape, double slope, double dropout,
-                    std::optional<int64_t> seed) {
+                    std::optional<int64_t> seed, const Optional& keys) {
   const Optional drawn = ops::dropout_seed(dropout, seed, first);
-  return std::get<0>(Kind::forward(pattern, first, second, third, on_edges, shape, slope, dropout, drawn));
+  return std::get<0>(Kind::forward(pattern, first, second, third, on_edges, shape, slope, dropout, drawn, keys));
 }
 
 // {Z, weights}: the weights m ∘ s are stored, and both are differentiable.
 template <class Kind>
 AttentionOutputs attention_with_weights_op(TensorList pattern, const Tensor& first, const Tensor& second,
                                            const Tensor& third, const Optional& on_edges, SymIntArrayRef shape,
-                                           double slope, double dropout, std::optional<int64_t> seed) {
-  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, ops::dropout_seed(dropout, seed, first)};
+                                           double slope, double dropout, std::optional<int64_t> seed,
+                                           const Optional& keys) {
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, ops::dropout_seed(dropout, seed, first),
+                                   keys};
   const typename Kind::Inputs inputs{first, second, third, or_undefined(on_edges)};
   Kind::check(settings, inputs);
   const typename Kind::Composed composed{settings, inputs};
@@ -190,7 +193,7 @@ Tensor attention(const Pattern& pattern, const typename Kind::Inputs& inputs, co
   const auto& [first, second, third, on_edges] = inputs;
   return attention_op<Kind>(pattern.tensors_for({first, second, third, on_edges}), first, second, third,
                             or_none(on_edges), pattern.sym_shape(), options.negative_slope, options.dropout,
-                            options.seed);
+                            options.seed, options.keys);
 }
 
 template <class Kind>
@@ -199,7 +202,7 @@ AttentionOutputs attention_with_weights(const Pattern& pattern, const typename K
   const auto& [first, second, third, on_edges] = inputs;
   return attention_with_weights_op<Kind>(pattern.tensors_for({first, second, third, on_edges}), first, second, third,
                                          or_none(on_edges), pattern.sym_shape(), options.negative_slope,
-                                         options.dropout, options.seed);
+                                         options.dropout, options.seed, options.keys);
 }
 
 }  // namespace gossamer

@@ -21,6 +21,15 @@ void check_attention(const char* op, const AttentionSettings& settings, const Te
                     ": the seed must be a 0-dim tensor on ", x_src.device(), ", where x_src is");
   TORCH_CHECK_TYPE(settings.seed->scalar_type() == at::kLong, op, ": the seed must be int64, not ",
                    settings.seed->scalar_type());
+  if (settings.keys) check_keys(op, *settings.keys, settings.pattern[1]);
+}
+
+void check_keys(const char* op, const Tensor& keys, const Tensor& indices) {
+  TORCH_CHECK_TYPE(keys.scalar_type() == at::kLong, op, ": keys must be int64, not ", keys.scalar_type());
+  TORCH_CHECK_VALUE(keys.dim() == 1 && keys.sym_size(0) == indices.sym_size(0) && keys.is_contiguous() &&
+                        keys.device() == indices.device(),
+                    op, ": keys must be a number for each of the ", indices.sym_size(0), " entries, in one piece on ",
+                    indices.device(), ", not ", shape_text(keys), " on ", keys.device());
 }
 
 void check_input(const char* op, const char* name, const Tensor& input, const Tensor& x_src,

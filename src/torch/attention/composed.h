@@ -27,10 +27,12 @@
 
 namespace gossamer {
 
-// A seed on a device is read by the kernels there.
-inline Dropout dropout_of(double p, const Tensor& seed) {
+// A seed on a device is read by the kernels there. The keys of the entries must live as long as what is returned.
+inline Dropout dropout_of(double p, const Tensor& seed, const std::optional<Tensor>& keys = {}) {
   const int64_t* at = seed.const_data_ptr<int64_t>();
-  return seed.is_cpu() ? Dropout(p, static_cast<uint64_t>(*at)) : Dropout(p, at);
+  Dropout draws = seed.is_cpu() ? Dropout(p, static_cast<uint64_t>(*at)) : Dropout(p, at);
+  if (keys) draws.keys = keys->const_data_ptr<int64_t>();
+  return draws;
 }
 
 // The arguments of an attention op besides its differentiable inputs.
@@ -38,10 +40,10 @@ struct AttentionSettings {
   std::vector<Tensor> pattern;
   std::vector<SymInt> shape;
   double slope, dropout;
-  std::optional<Tensor> seed;
+  std::optional<Tensor> seed, keys;
 
   Tensor rows() const { return ops::row_indices(pattern[0], pattern[1]); }
-  Dropout draws() const { return dropout > 0 ? dropout_of(dropout, *seed) : Dropout(); }
+  Dropout draws() const { return dropout > 0 ? dropout_of(dropout, *seed, keys) : Dropout(); }
 };
 
 // The softmax of the scores with its dropout, and what its derivatives are made of.
@@ -52,7 +54,8 @@ struct EdgeSoftmax {
   EdgeSoftmax(const AttentionSettings& with, const Tensor& e)
       : settings(with), s(ops::row_softmax(settings.pattern, e, settings.shape)) {
     if (settings.dropout > 0)
-      m = ops::dropout_mask(settings.pattern[1], e.sym_size(1), settings.dropout, *settings.seed, e.scalar_type());
+      m = ops::dropout_mask(settings.pattern[1], e.sym_size(1), settings.dropout, *settings.seed, e.scalar_type(),
+                            settings.keys);
   }
 
   Tensor masked(const Tensor& v) const { return m.defined() ? m * v : v; }  // m ∘ v

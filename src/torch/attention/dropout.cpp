@@ -10,40 +10,44 @@
 namespace gossamer {
 namespace {
 
-Tensor mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype) {
-  if (indices.is_meta()) return at::empty_symint({indices.sym_size(0), heads}, indices.options().dtype(dtype));
+Tensor mask(const Tensor& indices, SymInt heads_, double p, const Tensor& seed, at::ScalarType dtype,
+            const Optional& keys) {
+  if (indices.is_meta()) return at::empty_symint({indices.sym_size(0), heads_}, indices.options().dtype(dtype));
   TORCH_CHECK_VALUE(seed.device() == indices.device() && seed.dim() == 0 && seed.scalar_type() == at::kLong,
                     "dropout_mask: the seed must be a 0-dim int64 tensor on ", indices.device());
-  constexpr int64_t block = 16384;  // A thread draws so many numbers at a time,
-  constexpr int64_t room = 16;      // and writes whole registers, the last one past the end.
-  const int64_t n = indices.size(0) * heads.expect_int(), blocks = (n + block - 1) / block;
-  const Dropout dropout = dropout_of(p, seed);
+  if (keys) check_keys("dropout_mask", *keys, indices);
+  const int64_t entries = indices.size(0), heads = heads_.expect_int(), n = entries * heads;
+  const int64_t block = std::max<int64_t>(16384 / std::max<int64_t>(heads, 1), 1);  // entries of a thread at a time
+  constexpr int64_t room = 16;  // Whole registers are written, the last one past the end.
+  const Dropout dropout = dropout_of(p, seed, keys);
   const at::ScalarType sums = dtype == at::kDouble ? at::kDouble : at::kFloat;
   const Tensor factors = at::empty({n + room}, indices.options().dtype(sums));
   launch("dropout_mask", factors, at::empty({0}, at::kInt), [&]<class S, class>(auto exec) {
     if constexpr (std::is_same_v<S, Sum<S>>) {
       S* m = mutable_ptr<S>(factors);
       if constexpr (std::is_same_v<decltype(exec), Cuda>)
-        return kernels::dropout_mask(exec, dropout, n, m);
+        return kernels::dropout_mask(exec, dropout, entries, heads, m);
       else
-        exec.parallel_for(blocks, [&](int64_t k) {
-          const int64_t first = k * block, size = std::min(block, n - first);
-          simd([&]<int bytes> { dropout_factors<bytes / sizeof(S)>(dropout, first, size, m + first); });
+        exec.parallel_for((entries + block - 1) / block, [&](int64_t k) {
+          const int64_t first = k * block, size = std::min(block, entries - first);
+          simd([&]<int bytes> { entry_factors<bytes / sizeof(S)>(dropout, first, size, heads, m + first * heads); });
         });
     }
   });
-  return factors.narrow(0, 0, n).view({-1, heads.expect_int()}).to(dtype);
+  return factors.narrow(0, 0, n).view({entries, heads}).to(dtype);
 }
 
 const Op<decltype(ops::dropout_mask)> mask_op{{
-    .schema = "dropout_mask(Tensor indices, SymInt heads, float p, Tensor seed, ScalarType dtype) -> Tensor",
+    .schema = "dropout_mask(Tensor indices, SymInt heads, float p, Tensor seed, ScalarType dtype, "
+              "Tensor? keys=None) -> Tensor",
     .forward = mask,
 }};
 
 }  // namespace
 
-Tensor ops::dropout_mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype) {
-  return mask_op(indices, std::move(heads), p, seed, dtype);
+Tensor ops::dropout_mask(const Tensor& indices, SymInt heads, double p, const Tensor& seed, at::ScalarType dtype,
+                         const Optional& keys) {
+  return mask_op(indices, std::move(heads), p, seed, dtype, keys);
 }
 
 std::optional<Tensor> ops::dropout_seed(double dropout, std::optional<int64_t> seed, const Tensor& x) {

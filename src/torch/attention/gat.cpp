@@ -80,8 +80,8 @@ kernels::Gat<T, I> view(const AttentionSettings& settings, const PatternTensors&
 
 AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,
                          const Optional& alpha_edge, SymIntArrayRef shape, double slope, double dropout,
-                         const Optional& seed) {
-  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
+                         const Optional& seed, const Optional& keys) {
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed, keys};
   const Inputs inputs{x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)};
   check(settings, inputs);
   const PatternTensors A = unpack(op_name, pattern, shape, /*t=*/false);
@@ -103,8 +103,9 @@ AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& 
 
 AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& alpha_src,
                             const Tensor& alpha_dst, const Optional& alpha_edge, const Tensor& Z, const Tensor& lse,
-                            SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
+                            SymIntArrayRef shape, double slope, double dropout, const Optional& seed,
+                            const Optional& keys) {
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed, keys};
   const Inputs inputs{x_src, alpha_src, alpha_dst, or_undefined(alpha_edge)};
   check(settings, inputs);
   check_outputs(op_name, settings, x_src, G, Z, lse);
@@ -139,7 +140,7 @@ struct Gat {
 
 const Op<decltype(ops::gat)> forward_op{{
     .schema = "gat(Tensor[] pattern, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? alpha_edge, "
-              "SymInt[] shape, float slope, float dropout, Tensor? seed) -> (Tensor Z, Tensor lse)",
+              "SymInt[] shape, float slope, float dropout, Tensor? seed, Tensor? keys=None) -> (Tensor Z, Tensor lse)",
     .forward = forward,
     .autograd = attention_autograd<Gat>,
     .batched = attention_batched<Gat>,
@@ -147,7 +148,8 @@ const Op<decltype(ops::gat)> forward_op{{
 }};
 const Op<decltype(ops::gat_backward)> backward_op{{
     .schema = "gat_backward(Tensor[] pattern, Tensor G, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, "
-              "Tensor? alpha_edge, Tensor Z, Tensor lse, SymInt[] shape, float slope, float dropout, Tensor? seed) -> "
+              "Tensor? alpha_edge, Tensor Z, Tensor lse, SymInt[] shape, float slope, float dropout, Tensor? seed, "
+              "Tensor? keys=None) -> "
               "(Tensor dx_src, Tensor dalpha_src, Tensor dalpha_dst, Tensor dalpha_edge)",
     .forward = backward,
     .autograd = attention_backward_autograd<Gat>,
@@ -158,26 +160,26 @@ const Op<decltype(ops::gat_backward)> backward_op{{
 
 AttentionOutputs ops::gat(TensorList pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,
                           const Optional& alpha_edge, SymIntArrayRef shape, double slope, double dropout,
-                          const Optional& seed) {
-  return forward_op(pattern, x_src, alpha_src, alpha_dst, alpha_edge, shape, slope, dropout, seed);
+                          const Optional& seed, const Optional& keys) {
+  return forward_op(pattern, x_src, alpha_src, alpha_dst, alpha_edge, shape, slope, dropout, seed, keys);
 }
 
 AttentionGradients ops::gat_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& alpha_src,
                                      const Tensor& alpha_dst, const Optional& alpha_edge, const Tensor& Z,
                                      const Tensor& lse, SymIntArrayRef shape, double slope, double dropout,
-                                     const Optional& seed) {
-  return backward_op(pattern, G, x_src, alpha_src, alpha_dst, alpha_edge, Z, lse, shape, slope, dropout, seed);
+                                     const Optional& seed, const Optional& keys) {
+  return backward_op(pattern, G, x_src, alpha_src, alpha_dst, alpha_edge, Z, lse, shape, slope, dropout, seed, keys);
 }
 
 static const Composites composites =
     Composites()
         .def(
             "gat_attention(Tensor[] pattern, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? alpha_edge, "
-            "SymInt[] shape, float slope, float dropout, int? seed) -> Tensor",
+            "SymInt[] shape, float slope, float dropout, int? seed, Tensor? keys=None) -> Tensor",
             attention_op<Gat>)
         .def(
             "gat_with_weights(Tensor[] pattern, Tensor x_src, Tensor alpha_src, Tensor alpha_dst, Tensor? alpha_edge, "
-            "SymInt[] shape, float slope, float dropout, int? seed) -> (Tensor Z, Tensor weights)",
+            "SymInt[] shape, float slope, float dropout, int? seed, Tensor? keys=None) -> (Tensor Z, Tensor weights)",
             attention_with_weights_op<Gat>);
 
 Tensor gat_attention(const Pattern& pattern, const Tensor& x_src, const Tensor& alpha_src, const Tensor& alpha_dst,

@@ -86,8 +86,8 @@ kernels::Gatv2<T, I> view(const AttentionSettings& settings, const PatternTensor
 
 AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& x_dst, const Tensor& att,
                          const Optional& x_edge, SymIntArrayRef shape, double slope, double dropout,
-                         const Optional& seed) {
-  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
+                         const Optional& seed, const Optional& keys) {
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed, keys};
   const Inputs inputs{x_src, x_dst, att, or_undefined(x_edge)};
   check(settings, inputs);
   const PatternTensors A = unpack(op_name, pattern, shape, /*t=*/false);
@@ -109,8 +109,9 @@ AttentionOutputs forward(TensorList pattern, const Tensor& x_src, const Tensor& 
 
 AttentionGradients backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& x_dst,
                             const Tensor& att, const Optional& x_edge, const Tensor& Z, const Tensor& lse,
-                            SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed};
+                            SymIntArrayRef shape, double slope, double dropout, const Optional& seed,
+                            const Optional& keys) {
+  const AttentionSettings settings{pattern.vec(), shape.vec(), slope, dropout, seed, keys};
   const Inputs inputs{x_src, x_dst, att, or_undefined(x_edge)};
   check(settings, inputs);
   check_outputs(op_name, settings, x_src, G, Z, lse);
@@ -145,7 +146,7 @@ struct Gatv2 {
 
 const Op<decltype(ops::gatv2)> forward_op{{
     .schema = "gatv2(Tensor[] pattern, Tensor x_src, Tensor x_dst, Tensor att, Tensor? x_edge, "
-              "SymInt[] shape, float slope, float dropout, Tensor? seed) -> (Tensor Z, Tensor lse)",
+              "SymInt[] shape, float slope, float dropout, Tensor? seed, Tensor? keys=None) -> (Tensor Z, Tensor lse)",
     .forward = forward,
     .autograd = attention_autograd<Gatv2>,
     .batched = attention_batched<Gatv2>,
@@ -153,7 +154,7 @@ const Op<decltype(ops::gatv2)> forward_op{{
 }};
 const Op<decltype(ops::gatv2_backward)> backward_op{{
     .schema = "gatv2_backward(Tensor[] pattern, Tensor G, Tensor x_src, Tensor x_dst, Tensor att, Tensor? x_edge, "
-              "Tensor Z, Tensor lse, SymInt[] shape, float slope, float dropout, Tensor? seed) -> "
+              "Tensor Z, Tensor lse, SymInt[] shape, float slope, float dropout, Tensor? seed, Tensor? keys=None) -> "
               "(Tensor dx_src, Tensor dx_dst, Tensor datt, Tensor dx_edge)",
     .forward = backward,
     .autograd = attention_backward_autograd<Gatv2>,
@@ -164,25 +165,26 @@ const Op<decltype(ops::gatv2_backward)> backward_op{{
 
 AttentionOutputs ops::gatv2(TensorList pattern, const Tensor& x_src, const Tensor& x_dst, const Tensor& att,
                             const Optional& x_edge, SymIntArrayRef shape, double slope, double dropout,
-                            const Optional& seed) {
-  return forward_op(pattern, x_src, x_dst, att, x_edge, shape, slope, dropout, seed);
+                            const Optional& seed, const Optional& keys) {
+  return forward_op(pattern, x_src, x_dst, att, x_edge, shape, slope, dropout, seed, keys);
 }
 
 AttentionGradients ops::gatv2_backward(TensorList pattern, const Tensor& G, const Tensor& x_src, const Tensor& x_dst,
                                        const Tensor& att, const Optional& x_edge, const Tensor& Z, const Tensor& lse,
-                                       SymIntArrayRef shape, double slope, double dropout, const Optional& seed) {
-  return backward_op(pattern, G, x_src, x_dst, att, x_edge, Z, lse, shape, slope, dropout, seed);
+                                       SymIntArrayRef shape, double slope, double dropout, const Optional& seed,
+                                       const Optional& keys) {
+  return backward_op(pattern, G, x_src, x_dst, att, x_edge, Z, lse, shape, slope, dropout, seed, keys);
 }
 
 static const Composites composites =
     Composites()
         .def(
             "gatv2_attention(Tensor[] pattern, Tensor x_src, Tensor x_dst, Tensor att, Tensor? x_edge, "
-            "SymInt[] shape, float slope, float dropout, int? seed) -> Tensor",
+            "SymInt[] shape, float slope, float dropout, int? seed, Tensor? keys=None) -> Tensor",
             attention_op<Gatv2>)
         .def(
             "gatv2_with_weights(Tensor[] pattern, Tensor x_src, Tensor x_dst, Tensor att, Tensor? x_edge, "
-            "SymInt[] shape, float slope, float dropout, int? seed) -> (Tensor Z, Tensor weights)",
+            "SymInt[] shape, float slope, float dropout, int? seed, Tensor? keys=None) -> (Tensor Z, Tensor weights)",
             attention_with_weights_op<Gatv2>);
 
 Tensor gatv2_attention(const Pattern& pattern, const Tensor& x_src, const Tensor& x_dst, const Tensor& att,
