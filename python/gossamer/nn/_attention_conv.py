@@ -10,8 +10,10 @@ from torch import Tensor
 
 from gossamer._indices import Shape
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer.distributed import DistributedMatrix
 from gossamer.nn._edges import Adjacency, Edges, SelfLoops, edge_index_of, edges_of
 from gossamer.nn._linear import Features, Linear, linear
+from gossamer.nn._shared_edges import entry_keys, of_own_rows, original_pairs, shared_edges
 
 Pair = tuple[Features, Features | None]
 Result = Tensor | tuple[Tensor, tuple[Tensor, Tensor]]
@@ -54,8 +56,19 @@ class AttentionConv(torch.nn.Module):
     def by_heads(self, x: Tensor) -> Tensor:
         return x.view(-1, self.heads, self.out_channels)
 
+    def of_sources(self, lin: Linear, x: Features, adjacency: Adjacency) -> Tensor:
+        """W x, by heads, of all nodes that edges come from. Where processes share them, the narrower of x and W x is
+        fetched from their owners."""
+        if not isinstance(adjacency, DistributedMatrix):
+            return self.by_heads(lin(x))
+        if isinstance(x, Tensor) and x.dim() == 2 and x.shape[1] < self.heads * self.out_channels:
+            return self.by_heads(lin(adjacency.halo(of_own_rows(adjacency, lambda: x))))
+        return self.by_heads(adjacency.halo(of_own_rows(adjacency, lambda: lin(x))))
+
     def edges(self, adjacency: Adjacency, shape: Shape) -> Edges:
         loops = SelfLoops.REPLACE if self.add_self_loops else SelfLoops.NONE
+        if isinstance(adjacency, DistributedMatrix):
+            return shared_edges(type(self).__name__, adjacency, loops)
         return edges_of(type(self).__name__, adjacency, shape, loops)
 
     def edge_features(self, adjacency: Adjacency, edge_attr: Tensor | None, edges: Edges) -> Tensor | None:
@@ -63,7 +76,7 @@ class AttentionConv(torch.nn.Module):
         if self.lin_edge is None:
             return None
         if edge_attr is None:
-            if not isinstance(adjacency, SparseMatrix):
+            if not isinstance(adjacency, (SparseMatrix, DistributedMatrix)):
                 return None
             edge_attr = adjacency.values
         columns = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
@@ -81,10 +94,18 @@ class AttentionConv(torch.nn.Module):
             return torch.ops.gossamer.loop_features(edge_index, edge_attr, n, fill)
         return torch.as_tensor(fill, dtype=edge_attr.dtype, device=edge_attr.device).expand(n, edge_attr.shape[1])
 
-    def attention(self, function: Any, edges: Edges, given: tuple[Any, ...]) -> Any:
+    def attention(self, function: Any, adjacency: Adjacency, edges: Edges, given: tuple[Any, ...]) -> Any:
         """What one of the functions of gossamer._attention gives for the layer's settings."""
-        dropout = self.dropout if self.training else 0.0
-        return function(edges.pattern, *given, negative_slope=self.negative_slope, dropout=dropout)
+        how: dict[str, Any] = {"negative_slope": self.negative_slope, "dropout": self.dropout if self.training else 0.0}
+        if how["dropout"] and isinstance(adjacency, DistributedMatrix):  # a mask that depends on no partition
+            how["seed"] = torch.ops.gossamer.shared_seed(given[0], adjacency.group)
+            how["keys"] = entry_keys(adjacency, edges.pattern)
+        return function(edges.pattern, *given, **how)
+
+    def as_given(self, adjacency: Adjacency, edges: Edges, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """edge_index and weights in the order of the given edges; nodes have the numbers that the user knows."""
+        pairs, weights = edges.as_given(weights)
+        return original_pairs(adjacency, pairs) if isinstance(adjacency, DistributedMatrix) else pairs, weights
 
     def finish(self, Z: Tensor, x_dst: Features | None) -> Tensor:
         """Heads side by side or averaged, the residual, the bias."""

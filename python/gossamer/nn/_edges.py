@@ -14,10 +14,11 @@ from gossamer._construct import from_torch
 from gossamer._indices import Shape
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer.distributed import DistributedMatrix
 
 _ops = torch.ops.gossamer
 
-Adjacency = Tensor | Pattern | SparseMatrix
+Adjacency = Tensor | Pattern | SparseMatrix | DistributedMatrix
 """edge_index (2, E), sources above targets; or a matrix whose row i holds the edges that point at i."""
 
 
@@ -49,13 +50,13 @@ def adjacency_of(layer: str, given: Any) -> Adjacency:
     """A graph as PyG's users give it: besides ours, ``adj_t`` as a sparse tensor of torch or of torch-sparse."""
     if isinstance(given, Tensor) and given.layout is not torch.strided:
         return _kept_matrix(given)
-    if isinstance(given, (Tensor, Pattern, SparseMatrix)):
+    if isinstance(given, (Tensor, Pattern, SparseMatrix, DistributedMatrix)):
         return given
     if hasattr(given, "csr") and hasattr(given, "sparse_sizes"):  # torch_sparse.SparseTensor
         indptr, indices, values = given.csr()
         pattern = Pattern(indptr, indices, given.sparse_sizes(), simple=None)
         return pattern if values is None else SparseMatrix(pattern, values)
-    wanted = "a tensor (2, E), a Pattern, a SparseMatrix or a sparse tensor"
+    wanted = "a tensor (2, E), a Pattern, a SparseMatrix, a DistributedMatrix or a sparse tensor"
     raise TypeError(f"{layer}: edge_index must be {wanted}, not {type(given).__name__}")
 
 
@@ -75,7 +76,7 @@ def edge_index_of(adjacency: Adjacency) -> Tensor:
     """(2, E), sources above targets."""
     if isinstance(adjacency, Tensor):
         return adjacency
-    pattern = adjacency.pattern if isinstance(adjacency, SparseMatrix) else adjacency
+    pattern = adjacency if isinstance(adjacency, Pattern) else adjacency.pattern
     return pattern.keep("edge_index", lambda: torch.stack([pattern.indices.long(), pattern.row_indices]))
 
 

@@ -72,10 +72,11 @@ class GATConv(AttentionConv):
         lin_src, lin_dst = self.lin or self.lin_src, self.lin or self.lin_dst
         assert lin_src is not None
         assert lin_dst is not None
-        x_src = self.by_heads(lin_src(sources))
+        x_src = self.of_sources(lin_src, sources, edge_index)
         scores = torch.ops.gossamer.head_scores.default
         if targets is sources and self.lin is not None:
             alpha_src, alpha_dst = scores(x_src, torch.cat([self.att_src, self.att_dst])).unbind(1)
+            alpha_dst = alpha_dst[: sources.shape[0]]  # own nodes stand before those of other processes
         else:
             alpha_src = scores(x_src, self.att_src)[:, 0]
             n_dst = x_src.shape[0] if size is None else size[1]
@@ -92,6 +93,6 @@ class GATConv(AttentionConv):
         alpha_edge = None if x_edge is None or self.att_edge is None else scores(x_edge, self.att_edge)[:, 0]
         given = (x_src, alpha_src, alpha_dst, alpha_edge)
         if not return_attention_weights:
-            return self.finish(self.attention(gat_attention, edges, given), targets)
-        Z, weights = self.attention(gat_with_weights, edges, given)
-        return self.finish(Z, targets), edges.as_given(weights)
+            return self.finish(self.attention(gat_attention, edge_index, edges, given), targets)
+        Z, weights = self.attention(gat_with_weights, edge_index, edges, given)
+        return self.finish(Z, targets), self.as_given(edge_index, edges, weights)

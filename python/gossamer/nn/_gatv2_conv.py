@@ -66,11 +66,13 @@ class GATv2Conv(AttentionConv):
             raise ValueError("GATv2Conv: edge_attr is given, but the layer has no edge_dim")
         edge_index = adjacency_of("GATv2Conv", edge_index)
         sources, targets = x if isinstance(x, tuple) else (x, x)
-        x_src = self.by_heads(self.lin_l(sources))
-        x_dst = x_src if targets is sources and self.share_weights else self.by_heads(self.lin_r(targets))
+        x_src = self.of_sources(self.lin_l, sources, edge_index)
+        shared = targets is sources and self.share_weights
+        # Own nodes stand before those of other processes.
+        x_dst = x_src[: sources.shape[0]] if shared else self.by_heads(self.lin_r(targets))
         edges = self.edges(edge_index, (x_dst.shape[0], x_src.shape[0]))
         given = (x_src, x_dst, self.att[0], self.edge_features(edge_index, edge_attr, edges))
         if not return_attention_weights:
-            return self.finish(self.attention(gatv2_attention, edges, given), targets)
-        Z, weights = self.attention(gatv2_with_weights, edges, given)
-        return self.finish(Z, targets), edges.as_given(weights)
+            return self.finish(self.attention(gatv2_attention, edge_index, edges, given), targets)
+        Z, weights = self.attention(gatv2_with_weights, edge_index, edges, given)
+        return self.finish(Z, targets), self.as_given(edge_index, edges, weights)

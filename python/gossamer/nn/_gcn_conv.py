@@ -10,8 +10,10 @@ from torch import Tensor
 
 from gossamer._products import spmm
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer.distributed import DistributedMatrix
 from gossamer.nn._edges import Adjacency, SelfLoops, adjacency_of, edges_of
 from gossamer.nn._linear import Features, linear
+from gossamer.nn._shared_edges import of_own_rows, shared_edges, shared_matrix
 
 _ops = torch.ops.gossamer
 
@@ -53,7 +55,7 @@ class GCNConv(torch.nn.Module):
         self.loop_weight = loop_weight
         self.lin = linear(in_channels, out_channels)
         self.bias = torch.nn.Parameter(torch.empty(out_channels)) if bias else None
-        self._kept: SparseMatrix | None = None
+        self._kept: SparseMatrix | DistributedMatrix | None = None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -62,16 +64,19 @@ class GCNConv(torch.nn.Module):
             torch.nn.init.zeros_(self.bias)
         self._kept = None
 
-    def matrix(self, n: int, graph: Any, edge_weight: Tensor | None, dtype: torch.dtype) -> SparseMatrix:
+    def matrix(
+        self, n: int, graph: Any, edge_weight: Tensor | None, dtype: torch.dtype
+    ) -> SparseMatrix | DistributedMatrix:
         """D^-1/2 Ã D^-1/2, or A itself without ``normalize``."""
         adjacency = adjacency_of("GCNConv", graph)
-        if edge_weight is None and isinstance(adjacency, SparseMatrix):
+        if edge_weight is None and isinstance(adjacency, (SparseMatrix, DistributedMatrix)):
             edge_weight = adjacency.values
         loops = SelfLoops.REMAINING if self.add_self_loops else SelfLoops.NONE
         if self.add_self_loops and adjacency is not graph:
             adjacency, loops = self._with_loops(graph, adjacency, dtype), SelfLoops.NONE
             edge_weight = adjacency.values
-        edges = edges_of("GCNConv", adjacency, (n, n), loops)
+        shared = isinstance(adjacency, DistributedMatrix)
+        edges = shared_edges("GCNConv", adjacency, loops) if shared else edges_of("GCNConv", adjacency, (n, n), loops)
         P = edges.pattern
         if edge_weight is None and self.loop_weight in (None, 1):
             weights = torch.ones(P.nnz, dtype=dtype, device=P.device)
@@ -82,6 +87,8 @@ class GCNConv(torch.nn.Module):
                 raise ValueError(f"GCNConv: edge_weight has shape {tuple(given.shape)} for {edges.given} edges")
             added = torch.full((n,), self._added_weight(), dtype=given.dtype, device=P.device)
             weights = edges.in_order(given, added)
+        if isinstance(adjacency, DistributedMatrix):
+            return shared_matrix("GCNConv", adjacency, loops, weights, self.normalize)
         values = _ops.gcn_norm(P.tensors(), weights, P.shape) if self.normalize else weights
         return SparseMatrix._trusted(P, values)
 
@@ -104,7 +111,8 @@ class GCNConv(torch.nn.Module):
             A = self.matrix(x.shape[0], edge_index, edge_weight, self.lin.weight.dtype)
             if self.cached:
                 self._kept = A
-        out = spmm(A, self.lin(x))
+        own = of_own_rows(A, lambda: self.lin(x)) if isinstance(A, DistributedMatrix) else self.lin(x)
+        out = spmm(A, own)
         return out if self.bias is None else out + self.bias
 
     def extra_repr(self) -> str:
