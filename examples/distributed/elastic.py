@@ -41,10 +41,9 @@ def end_group() -> None:
         dist.destroy_process_group()
 
 
-def save(
-    folder: Path, step: int, model: torch.nn.Module, optimizer: torch.optim.Optimizer, losses: list[float]
-) -> None:
-    """All ranks: what the steps after ``step`` depend on. The name of the checkpoint is written last, in one piece."""
+def save(folder: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer, losses: list[float]) -> None:
+    """All ranks: what the next steps depend on. The name of the checkpoint is written last, in one piece."""
+    step = len(losses)
     weights, moments = get_state_dict(model, optimizer)
     state = {"model": weights, "optimizer": moments, "losses": torch.tensor(losses, dtype=torch.float64)}
     dcp.save(state, checkpoint_id=folder / f"step_{step}")  # returns when every rank has written

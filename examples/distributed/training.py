@@ -9,9 +9,8 @@ the parameters, and the loss is the mean over the training nodes of all processe
 number alone, and every few steps are kept with torch.distributed.checkpoint: a run whose process is killed is started
 again by torchrun and ends with the same bits as one that was left in peace (--kill-at shows it).
 
-Graphs: Coauthor CS from a folder (--data, see docs/datasets.md), in parts by gs.distributed.partition; or a power-law
-graph (power_law.py), which every process makes its own rows of, so that it is never whole anywhere. The real one is
---nodes 2000000.
+Graphs: Coauthor CS from a folder (--data, see docs/datasets.md); or a power-law graph (power_law.py), of which every
+process makes its own rows, so that it is never whole anywhere. The real one is --nodes 2000000.
 """
 
 from __future__ import annotations
@@ -77,7 +76,10 @@ def rank() -> int:
 
 def total(number: float | Tensor) -> Tensor:
     """Over the processes."""
-    return gs.distributed.sum(torch.as_tensor(number, dtype=torch.float64))
+    t = torch.as_tensor(number).to(torch.float64, copy=True)
+    if dist.is_initialized():
+        dist.all_reduce(t)
+    return t
 
 
 def generated(nodes: int, features: int, seed: int) -> Share:
@@ -92,7 +94,7 @@ def generated(nodes: int, features: int, seed: int) -> Share:
 def coauthors(folder: Path) -> Share:
     """Coauthor CS, which is small enough to be read whole; each process keeps its part."""
     graph = row_normalized(gs.datasets.load(str(folder)))
-    A = gs.distributed.scatter(graph.adjacency, parts=gs.distributed.partition(graph.adjacency, size()))
+    A = gs.distributed.scatter(graph.adjacency)
     own = A.row_keys
     x = graph.x.to_dense() if isinstance(graph.x, gs.SparseMatrix) else graph.x
     return Share(A, x[own], graph.y[own], graph.train_mask[own], graph.num_classes)

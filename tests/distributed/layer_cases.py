@@ -27,7 +27,7 @@ def graph(*, parallel: bool = True, seed: int = 1) -> gs.SparseMatrix:
     if not parallel:
         ends = ends.unique(dim=1)
     P, _ = gs.graph_pattern(ends, (NODES, NODES))
-    return gs.SparseMatrix(P, 0.5 + torch.rand(P.nnz, dtype=torch.float64, generator=make))
+    return gs.SparseMatrix(P, torch.randint(32, 96, (P.nnz,), generator=make).double() / 64)
 
 
 def parts_of(kind: str, size: int, n: int = NODES) -> Tensor | None:
@@ -58,7 +58,7 @@ def layer(name: str, *sizes: Any, rounded: bool = True, **how: Any) -> torch.nn.
 
 def summed(mesh: Any, t: Tensor) -> Tensor:
     total = t.detach().clone()
-    dist.all_reduce(total, group=mesh)
+    dist.all_reduce(total, group=mesh.get_group())
     return total
 
 
@@ -103,7 +103,7 @@ LAYERS: dict[str, Callable[[], torch.nn.Module]] = {
     "gcn as it is": lambda: layer("GCNConv", FEATURES, OUT, normalize=False),
     "gat": lambda: layer("GATConv", FEATURES, OUT, heads=3),
     "gat, narrow": lambda: layer("GATConv", FEATURES, 2, heads=2, concat=False, residual=True),
-    "gat, edges": lambda: layer("GATConv", FEATURES, OUT, heads=2, edge_dim=1),
+    "gat, edges": lambda: layer("GATConv", FEATURES, OUT, heads=2, edge_dim=1, fill_value="max"),
     "gat without loops": lambda: layer("GATConv", FEATURES, OUT, add_self_loops=False, edge_dim=1, fill_value=0.5),
     "gatv2": lambda: layer("GATv2Conv", FEATURES, OUT, heads=3),
     "gatv2, narrow": lambda: layer("GATv2Conv", FEATURES, 2, heads=2, concat=False, residual=True),
@@ -135,7 +135,7 @@ def case_edge_attributes_of_own_rows(mesh: Any) -> None:
     attributes = features(2, A.nnz, seed=8)
     D = gs.distributed.scatter(A, mesh, parts_of("random", mesh.size()))
     for name in ("GATConv", "GATv2Conv"):
-        conv = layer(name, FEATURES, OUT, heads=2, edge_dim=2)
+        conv = layer(name, FEATURES, OUT, heads=2, edge_dim=2, fill_value="add")
         out = conv(X[D.row_keys], D, attributes[entries_of(A, D.row_keys)])
         assert torch.equal(out, conv(X, A, attributes)[D.row_keys])
 
@@ -181,10 +181,12 @@ def case_dropout_knows_no_partition(mesh: Any) -> None:
         assert not torch.equal(want, conv(X, whole))  # another step, another mask
         for kind in ("contiguous", "random"):
             D = gs.distributed.scatter(A, mesh, parts_of(kind, mesh.size()))
-            torch.manual_seed(11 if mesh.rank() == 0 else 100 + mesh.rank())  # that of the first rank counts
+            torch.manual_seed(
+                11 if mesh.get_local_rank() == 0 else 100 + mesh.get_local_rank()
+            )  # that of the first rank counts
             out = conv(X[D.row_keys], D)
             assert torch.equal(out, want[D.row_keys]), (name, kind, far(out, want[D.row_keys]))
-    dist.barrier(group=mesh)
+    dist.barrier(group=mesh.get_group())
 
 
 def case_copies_of_an_edge_have_masks_of_their_own(mesh: Any) -> None:
@@ -223,7 +225,7 @@ def case_training_under_ddp(mesh: Any) -> None:
         ends = []
         for matrix, x, labels in ((A, X, y), (D, X[own], y[own])):
             net = layer(name, FEATURES, OUT)
-            model = DistributedDataParallel(net, process_group=mesh) if matrix is D else net
+            model = DistributedDataParallel(net, process_group=mesh.get_group()) if matrix is D else net
             adam = torch.optim.Adam(net.parameters(), lr=0.01)
             for _ in range(4):
                 adam.zero_grad()
@@ -256,10 +258,10 @@ def case_wrong_features_on_one_rank(mesh: Any) -> None:
     x = X[D.row_keys]
     for name in ("GCNConv", "GATv2Conv"):
         conv = layer(name, FEATURES, 2)
-        given = x[:, 1:] if mesh.rank() == wrong else x
+        given = x[:, 1:] if mesh.get_local_rank() == wrong else x
         raises(mesh, ValueError, f"Linear: x must be .nodes, {FEATURES}.", lambda c=conv, g=given: c(g, D))
-        given = torch.cat([x, x[:1]]) if mesh.rank() == wrong and len(x) else x
-        if len(x) or mesh.rank() != wrong:
+        given = torch.cat([x, x[:1]]) if mesh.get_local_rank() == wrong and len(x) else x
+        if len(x) or mesh.get_local_rank() != wrong:
             raises(mesh, ValueError, "rows", lambda c=conv, g=given: c(g, D))
 
 
@@ -267,4 +269,4 @@ def raises(mesh: Any, kind: type[Exception], text: str, call: Callable[[], Any])
     """On every rank; then all go on."""
     with pytest.raises(kind, match=text):
         call()
-    dist.barrier(group=mesh)
+    dist.barrier(group=mesh.get_group())
