@@ -20,13 +20,15 @@
 #include <utility>
 #include <variant>
 
+#include <gossamer/distributed.h>
 #include <gossamer/edges.h>
 
 namespace gossamer::nn {
 
 using Features = std::variant<Tensor, SparseMatrix>;  // (N, F); sparse features stay sparse
 // edge_index (2, E), sources above targets; or a pattern or a matrix whose row i holds the edges that point at i.
-using Adjacency = std::variant<Tensor, Pattern, SparseMatrix>;
+// Of a matrix whose rows are on many processes, this process's rows: own rows of x then go in, and own rows come out.
+using Adjacency = std::variant<Tensor, Pattern, SparseMatrix, DistributedMatrix>;
 using Weighted = std::pair<Tensor, std::pair<Tensor, Tensor>>;  // out, (edge_index, weights of the edges)
 
 // x Wᵀ + b, for dense and sparse x.
@@ -98,9 +100,10 @@ class GCNConvImpl : public torch::nn::Module {
   Tensor bias;
 
  private:
-  SparseMatrix matrix(int64_t n, const Adjacency& adjacency, std::optional<Tensor> edge_weight) const;
+  using Matrix = std::variant<SparseMatrix, DistributedMatrix>;
+  Matrix matrix(int64_t n, const Adjacency& adjacency, std::optional<Tensor> edge_weight) const;
   std::mutex mutex_;
-  std::optional<SparseMatrix> kept_;  // the first matrix, if options.cached
+  std::optional<Matrix> kept_;  // the first matrix, if options.cached
 };
 using GCNConv = LayerHolder<GCNConvImpl, GCNOptions>;
 
@@ -127,9 +130,11 @@ class AttentionConvImpl : public torch::nn::Module {
 
  protected:
   Tensor by_heads(const Tensor& x) const { return x.view({-1, options.heads, out_channels}); }
+  // W x, by heads, of all nodes that edges come from. Where processes share them, the narrower of x and W x is fetched.
+  Tensor of_sources(Linear lin, const Features& x, const Adjacency& adjacency) const;
   Edges edges(const Adjacency& adjacency, Shape shape) const;
   std::optional<Tensor> edge_features(const Adjacency& adjacency, std::optional<Tensor> edge_attr, const Edges& edges);
-  AttentionOptions attention_options() const;
+  AttentionOptions attention_options(const Adjacency& adjacency, const Edges& edges, const Tensor& x_src) const;
   Tensor finish(const Tensor& Z, const Features& x_dst);  // heads side by side or averaged, the residual, the bias
 };
 

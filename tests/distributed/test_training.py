@@ -27,7 +27,7 @@ def trained(folder: Path, ranks: int, *more: str, restarts: int = 0) -> dict[str
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*command, *more], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+        [*command, *more], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(out.read_text())

@@ -75,13 +75,20 @@ template <int lanes, class S>
   }
 }
 
+// The factors of the entries p … p + n - 1 by their keys, as (n, heads). Not inlined: what has no keys is to have none
+// of this code.
+template <class S>
+[[gnu::noinline]] void keyed_factors(const Dropout& dropout, int64_t p, int64_t n, int64_t heads, S* factors) {
+  for (int64_t k = 0; k < n; ++k)
+    for (int64_t h = 0; h < heads; ++h) factors[k * heads + h] = dropout.factor<S>(dropout.first(p + k, heads) + h);
+}
+
 // The factors of the entries p … p + n - 1, as (n, heads), with room for lanes - 1 more.
 template <int lanes, class S>
 [[gnu::always_inline]] inline void entry_factors(const Dropout& dropout, int64_t p, int64_t n, int64_t heads,
                                                  S* factors) {
-  if (!dropout.keys) return dropout_factors<lanes>(dropout, p * heads, n * heads, factors);
-  for (int64_t k = 0; k < n; ++k)
-    dropout_factors<lanes>(dropout, dropout.first(p + k, heads), heads, factors + k * heads);
+  if (dropout.keys) return keyed_factors(dropout, p, n, heads, factors);
+  dropout_factors<lanes>(dropout, p * heads, n * heads, factors);
 }
 
 namespace kernels {

@@ -53,11 +53,11 @@ Tensor scores_of(const Linear& map, const Features& x, const Tensor& att) {
 
 GATConvImpl::Inputs GATConvImpl::inputs(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                                         const std::optional<Tensor>& edge_attr) {
-  const Tensor x_src = by_heads((lin ? lin : lin_src)->forward(x.first));
+  const Tensor x_src = of_sources(lin ? lin : lin_src, x.first, adjacency);
   Tensor alpha_src, alpha_dst;
   if (lin && same(x.first, x.second)) {
     const Tensor alpha = ops::head_scores(x_src, at::cat({att_src, att_dst}));
-    alpha_src = alpha.select(1, 0), alpha_dst = alpha.select(1, 1);
+    alpha_src = alpha.select(1, 0), alpha_dst = alpha.select(1, 1).narrow(0, 0, rows_of(x.second));
   } else {
     alpha_src = ops::head_scores(x_src, att_src).select(1, 0);
     alpha_dst = scores_of(lin ? lin : lin_dst, x.second, att_dst);
@@ -76,17 +76,17 @@ Tensor GATConvImpl::forward(const Features& x, const Adjacency& adjacency, const
 Tensor GATConvImpl::forward(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                             const std::optional<Tensor>& edge_attr) {
   const Inputs in = inputs(x, adjacency, edge_attr);
-  const Tensor Z =
-      gat_attention(in.edges.pattern, in.x_src, in.alpha_src, in.alpha_dst, in.alpha_edge, attention_options());
+  const Tensor Z = gat_attention(in.edges.pattern, in.x_src, in.alpha_src, in.alpha_dst, in.alpha_edge,
+                                 attention_options(adjacency, in.edges, in.x_src));
   return finish(Z, x.second);
 }
 
 Weighted GATConvImpl::forward_with_weights(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                                            const std::optional<Tensor>& edge_attr) {
   const Inputs in = inputs(x, adjacency, edge_attr);
-  const auto [Z, weights] =
-      gat_with_weights(in.edges.pattern, in.x_src, in.alpha_src, in.alpha_dst, in.alpha_edge, attention_options());
-  return {finish(Z, x.second), as_given(in.edges, weights)};
+  const auto [Z, weights] = gat_with_weights(in.edges.pattern, in.x_src, in.alpha_src, in.alpha_dst, in.alpha_edge,
+                                             attention_options(adjacency, in.edges, in.x_src));
+  return {finish(Z, x.second), as_given(adjacency, in.edges, weights)};
 }
 
 struct GATv2ConvImpl::Inputs {
@@ -121,9 +121,10 @@ void GATv2ConvImpl::reset_parameters() {
 GATv2ConvImpl::Inputs GATv2ConvImpl::inputs(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                                             const std::optional<Tensor>& edge_attr) {
   TORCH_CHECK_VALUE(options.edge_dim || !edge_attr, "GATv2Conv: edge_attr is given, but the layer has no edge_dim");
-  const Tensor x_src = by_heads(lin_l->forward(x.first));
+  const Tensor x_src = of_sources(lin_l, x.first, adjacency);
   const bool shared = options.share_weights && same(x.first, x.second);
-  const Tensor x_dst = shared ? x_src : by_heads(lin_r->forward(x.second));
+  // Own nodes stand before those of other processes.
+  const Tensor x_dst = shared ? x_src.narrow(0, 0, rows_of(x.second)) : by_heads(lin_r->forward(x.second));
   const Edges edges = this->edges(adjacency, {x_dst.size(0), x_src.size(0)});
   return {edges, x_src, x_dst, att[0], edge_features(adjacency, edge_attr, edges)};
 }
@@ -135,16 +136,17 @@ Tensor GATv2ConvImpl::forward(const Features& x, const Adjacency& adjacency, con
 Tensor GATv2ConvImpl::forward(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                               const std::optional<Tensor>& edge_attr) {
   const Inputs in = inputs(x, adjacency, edge_attr);
-  return finish(gatv2_attention(in.edges.pattern, in.x_src, in.x_dst, in.att, in.x_edge, attention_options()),
+  return finish(gatv2_attention(in.edges.pattern, in.x_src, in.x_dst, in.att, in.x_edge,
+                                attention_options(adjacency, in.edges, in.x_src)),
                 x.second);
 }
 
 Weighted GATv2ConvImpl::forward_with_weights(const std::pair<Features, Features>& x, const Adjacency& adjacency,
                                              const std::optional<Tensor>& edge_attr) {
   const Inputs in = inputs(x, adjacency, edge_attr);
-  const auto [Z, weights] =
-      gatv2_with_weights(in.edges.pattern, in.x_src, in.x_dst, in.att, in.x_edge, attention_options());
-  return {finish(Z, x.second), as_given(in.edges, weights)};
+  const auto [Z, weights] = gatv2_with_weights(in.edges.pattern, in.x_src, in.x_dst, in.att, in.x_edge,
+                                               attention_options(adjacency, in.edges, in.x_src));
+  return {finish(Z, x.second), as_given(adjacency, in.edges, weights)};
 }
 
 }  // namespace gossamer::nn

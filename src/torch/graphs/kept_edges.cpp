@@ -68,24 +68,26 @@ SeenGraphs& seen_graphs() {
   return *graphs;
 }
 
-const Pattern& pattern_of(const Adjacency& adjacency) {
-  const Pattern* P = std::get_if<Pattern>(&adjacency);
-  return P ? *P : std::get<SparseMatrix>(adjacency).pattern();
+Pattern pattern_of(const Adjacency& adjacency) {
+  if (const auto* P = std::get_if<Pattern>(&adjacency)) return *P;
+  if (const auto* A = std::get_if<DistributedMatrix>(&adjacency)) return A->pattern();
+  return std::get<SparseMatrix>(adjacency).pattern();
 }
 
 }  // namespace
 
 Tensor edge_index_of(const Adjacency& adjacency) {
   if (const Tensor* given = std::get_if<Tensor>(&adjacency)) return *given;
-  const Pattern& P = pattern_of(adjacency);
+  const Pattern P = pattern_of(adjacency);
   return P.keep<Tensor>("edge_index", [&P] { return at::stack({P.indices().to(at::kLong), P.row_indices()}); });
 }
 
 Edges edges_of(const std::string& layer, const Adjacency& adjacency, Shape shape, SelfLoops loops) {
+  if (const auto* A = std::get_if<DistributedMatrix>(&adjacency)) return shared_edges(layer, *A, loops);
   const Tensor edge_index = edge_index_of(adjacency);
   const auto make = [&] { return gossamer::edges(edge_index, shape, loops); };
   if (!std::holds_alternative<Tensor>(adjacency)) {
-    const Pattern& P = pattern_of(adjacency);
+    const Pattern P = pattern_of(adjacency);
     TORCH_CHECK_VALUE(P.shape() == shape, layer, ": the pattern is (", P.rows(), ", ", P.cols(), ") but there are (",
                       shape[0], ", ", shape[1], ") (targets, sources)");
     return P.keep<Edges>("edges " + std::to_string(static_cast<int64_t>(loops)), make);
@@ -94,9 +96,10 @@ Edges edges_of(const std::string& layer, const Adjacency& adjacency, Shape shape
   return state ? seen_graphs().edges(edge_index, *state, shape, loops, make) : make();
 }
 
-std::pair<Tensor, Tensor> as_given(const Edges& edges, const Tensor& weights) {
+std::pair<Tensor, Tensor> as_given(const Adjacency& adjacency, const Edges& edges, const Tensor& weights) {
   const Tensor order = edges.edge.argsort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
-  const Tensor pairs = at::stack({edges.pattern.indices().to(at::kLong), edges.pattern.row_indices()});
+  Tensor pairs = at::stack({edges.pattern.indices().to(at::kLong), edges.pattern.row_indices()});
+  if (const auto* A = std::get_if<DistributedMatrix>(&adjacency)) pairs = original_pairs(*A, pairs);
   return {pairs.index_select(1, order), weights.index_select(0, order)};
 }
 

@@ -11,6 +11,23 @@
 #include "graphs/layers.h"
 
 namespace gossamer::nn {
+namespace {
+
+// The weights that a matrix brings along; of another graph there are none.
+std::optional<Tensor> values_of(const Adjacency& adjacency) {
+  if (const auto* A = std::get_if<SparseMatrix>(&adjacency)) return A->values();
+  if (const auto* A = std::get_if<DistributedMatrix>(&adjacency)) return A->values();
+  return std::nullopt;
+}
+
+// D^-1/2 A D^-1/2; see ops::gcn_norm.
+DistributedMatrix gcn_norm(const DistributedMatrix& A) {
+  const Tensor degree = A.row_sum(), positive = degree.gt(0);
+  const Tensor d = degree.where(positive, 1).pow(-0.5).where(positive, 0);
+  return A.scale_rows(d).scale_cols(d);
+}
+
+}  // namespace
 
 void glorot(const Tensor& weight) {
   const double bound = std::sqrt(6.0 / static_cast<double>(weight.size(-2) + weight.size(-1)));
@@ -109,11 +126,11 @@ void GCNConvImpl::reset_parameters() {
 }
 
 // D^-1/2 Ã D^-1/2, or A itself without normalize.
-SparseMatrix GCNConvImpl::matrix(int64_t n, const Adjacency& adjacency, std::optional<Tensor> edge_weight) const {
-  const auto* A = std::get_if<SparseMatrix>(&adjacency);
-  if (!edge_weight && A) edge_weight = A->values();
-  const bool loops = options.add_self_loops.value_or(options.normalize);
-  const Edges edges = edges_of(name(), adjacency, {n, n}, loops ? SelfLoops::remaining : SelfLoops::none);
+GCNConvImpl::Matrix GCNConvImpl::matrix(int64_t n, const Adjacency& adjacency,
+                                        std::optional<Tensor> edge_weight) const {
+  if (!edge_weight) edge_weight = values_of(adjacency);
+  const auto loops = options.add_self_loops.value_or(options.normalize) ? SelfLoops::remaining : SelfLoops::none;
+  const Edges edges = edges_of(name(), adjacency, {n, n}, loops);
   const Pattern& P = edges.pattern;
   const auto numbers = lin->weight.options().device(P.device()).requires_grad(false);
   Tensor weights;
@@ -126,11 +143,15 @@ SparseMatrix GCNConvImpl::matrix(int64_t n, const Adjacency& adjacency, std::opt
     const double loop_weight = options.loop_weight.value_or(options.improved ? 2.0 : 1.0);
     weights = edges.in_order(given, at::full({n}, loop_weight, given.options().requires_grad(false)));
   }
-  return {P, options.normalize ? ops::gcn_norm(P.tensors(), weights, P.sym_shape()) : weights};
+  if (const auto* A = std::get_if<DistributedMatrix>(&adjacency)) {
+    const DistributedMatrix shared = shared_matrix(name(), *A, loops).with_values(weights);
+    return options.normalize ? gcn_norm(shared) : shared;
+  }
+  return SparseMatrix(P, options.normalize ? ops::gcn_norm(P.tensors(), weights, P.sym_shape()) : weights);
 }
 
 Tensor GCNConvImpl::forward(const Features& x, const Adjacency& adjacency, const std::optional<Tensor>& edge_weight) {
-  std::optional<SparseMatrix> A;
+  std::optional<Matrix> A;
   {
     const std::lock_guard lock(mutex_);
     A = kept_;
@@ -140,7 +161,9 @@ Tensor GCNConvImpl::forward(const Features& x, const Adjacency& adjacency, const
     const std::lock_guard lock(mutex_);
     if (options.cached) kept_ = A;
   }
-  const Tensor out = A->matmul(lin->forward(x));
+  const auto* shared = std::get_if<DistributedMatrix>(&*A);
+  const Tensor out = shared ? shared->matmul(of_own_rows(*shared, [&] { return lin->forward(x); }))
+                            : std::get<SparseMatrix>(*A).matmul(lin->forward(x));
   return bias.defined() ? out + bias : out;
 }
 
@@ -152,14 +175,22 @@ AttentionConvImpl::AttentionConvImpl(const char* layer, int64_t in_dst, int64_t 
   bias = register_parameter("bias", options.bias ? torch::zeros({total}) : Tensor(), options.bias);
 }
 
+Tensor AttentionConvImpl::of_sources(Linear lin, const Features& x, const Adjacency& adjacency) const {
+  const auto* A = std::get_if<DistributedMatrix>(&adjacency);
+  if (!A) return by_heads(lin->forward(x));
+  const Tensor* dense = std::get_if<Tensor>(&x);
+  if (dense && dense->dim() == 2 && dense->size(1) < options.heads * out_channels)
+    return by_heads(lin->forward(A->halo(of_own_rows(*A, [&] { return *dense; }))));
+  return by_heads(A->halo(of_own_rows(*A, [&] { return lin->forward(x); })));
+}
+
 Edges AttentionConvImpl::edges(const Adjacency& adjacency, Shape shape) const {
   return edges_of(name(), adjacency, shape, options.add_self_loops ? SelfLoops::replace : SelfLoops::none);
 }
 
 std::optional<Tensor> AttentionConvImpl::edge_features(const Adjacency& adjacency, std::optional<Tensor> edge_attr,
                                                        const Edges& edges) {
-  const auto* A = std::get_if<SparseMatrix>(&adjacency);
-  if (!edge_attr && A) edge_attr = A->values();
+  if (!edge_attr) edge_attr = values_of(adjacency);
   if (!lin_edge || !edge_attr) return std::nullopt;
   const Tensor columns = edge_attr->dim() == 1 ? edge_attr->unsqueeze(1) : *edge_attr;
   TORCH_CHECK_VALUE(columns.dim() == 2 && columns.size(0) == edges.given && columns.size(1) == *options.edge_dim,
@@ -178,8 +209,13 @@ std::optional<Tensor> AttentionConvImpl::edge_features(const Adjacency& adjacenc
   return by_heads(lin_edge->forward(edges.in_order(columns, loops)));
 }
 
-AttentionOptions AttentionConvImpl::attention_options() const {
-  return {options.negative_slope, is_training() ? options.dropout : 0.0, {}};
+// Where processes share the graph, the mask depends on no partition: by original rows and columns, from one seed.
+AttentionOptions AttentionConvImpl::attention_options(const Adjacency& adjacency, const Edges& edges,
+                                                      const Tensor& x_src) const {
+  AttentionOptions how{options.negative_slope, is_training() ? options.dropout : 0.0, {}, {}};
+  const auto* A = std::get_if<DistributedMatrix>(&adjacency);
+  if (A && how.dropout > 0) how.seed = ops::shared_seed(x_src, A->group()), how.keys = entry_keys(*A, edges.pattern);
+  return how;
 }
 
 Tensor AttentionConvImpl::finish(const Tensor& Z, const Features& x_dst) {
