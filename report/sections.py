@@ -20,6 +20,7 @@ SECTIONS = {
     "gcn_citeseer": "examples.gcn_citeseer",
     "graph_attention": "examples.graph_attention",
     "spectral_clustering": "examples.spectral_clustering",
+    "distributed": "examples.distributed.study",
     "table2": "bench.studies.table2",
     "scaling": "bench.studies.scaling",
 }

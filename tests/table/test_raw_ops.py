@@ -24,7 +24,7 @@ import gossamer as gs
 from cases import CASES, Make
 
 SYMBOLIC = {"transpose", "merge", "first_sum", "spgemm_pattern", "band", "levels", "kron_pattern", "analyze", "runs"}
-SYMBOLIC |= {"pattern_handle", "incomplete_jacobian"}
+SYMBOLIC |= {"pattern_handle", "incomplete_jacobian", "distributed_edges", "entry_keys"}
 FILES = {"read_mtx", "write_mtx", "write_npz", "read_integers"}
 REFUSALS = (ValueError, TypeError, IndexError, RuntimeError, NotImplementedError, AssertionError)
 
@@ -103,6 +103,9 @@ def run_the_rest() -> None:
     gs.SparseMatrix(pattern, torch.ones(4)).coalesce()
     gs.nn.GCNConv(4, 2)(x[:, 0], edges)
     gs.nn.GATConv(4, 2, heads=2, edge_dim=1)(x[:, 0], edges, torch.ones(4, 1))
+    shared = gs.distributed.scatter(gs.SparseMatrix(pattern, torch.ones(4)))  # by this process alone
+    gs.nn.GCNConv(4, 2)(x[:, 0], shared)
+    gs.nn.GATConv(4, 2, dropout=0.5)(x[:, 0], shared)
     gs.datasets.stochastic_block_model([60, 60], 0.3, 0.1, seed=1)
     gs.datasets.power_law(300, 900, seed=1)
     torch.ops.gossamer.row_indices(pattern.indptr, pattern.indices)

@@ -63,8 +63,10 @@ void check_keys_of(const char* op, const char* name, const Tensor& keys, int64_t
 std::tuple<Tensor, Tensor, Tensor> ops::distributed_edges(const Tensor& indptr, const Tensor& indices,
                                                           const Tensor& column_keys, int64_t self_loops) {
   const KeptResults kept;
+  TORCH_CHECK_VALUE(self_loops >= 0 && self_loops <= 2, op_name, ": self_loops must be 0, 1 or 2, not ", self_loops);
   const auto loops = static_cast<SelfLoops>(self_loops);
   const int64_t rows = indptr.size(0) - 1, cols = column_keys.size(0);
+  TORCH_CHECK_VALUE(rows >= 0, op_name, ": indptr is empty");
   check_keys_of(op_name, "column_keys", column_keys, cols);
   TORCH_CHECK_VALUE(loops == SelfLoops::none || rows <= cols, op_name, ": self-loops want a square matrix, whose ",
                     rows, " own rows are among its ", cols, " columns");
@@ -99,6 +101,7 @@ Tensor ops::entry_keys(const Tensor& indptr, const Tensor& indices, const Tensor
                        int64_t cols) {
   const KeptResults kept;
   const int64_t rows = indptr.size(0) - 1;
+  TORCH_CHECK_VALUE(rows >= 0, "entry_keys: indptr is empty");
   check_keys_of("entry_keys", "row_keys", row_keys, rows);
   check_keys_of("entry_keys", "column_keys", column_keys, column_keys.size(0));
   const Tensor host_rows = row_keys.cpu().contiguous(), host_columns = column_keys.cpu().contiguous();
