@@ -50,15 +50,11 @@ Tensor original_pairs(const DistributedMatrix& A, const Tensor& pairs) {
 
 Tensor of_own_rows(const DistributedMatrix& A, const std::function<Tensor()>& make) {
   Tensor rows;
-  std::exception_ptr error;
-  try {
+  distributed::Group(A.group()).check_on_all("", [&] {
     rows = make();
     TORCH_CHECK_VALUE(rows.size(0) == A.local_shape()[1], "x must have ", A.local_shape()[1],
                       " rows, this process's, not ", rows.size(0));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  distributed::Group(A.group()).agree(error);
+  });
   return rows;
 }
 
