@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -111,9 +112,11 @@ def spoil(folder: Path, how: Callable[[Path], None]) -> None:
 
 
 def flip(path: Path) -> None:
-    """One bit in the middle of the data."""
+    """One bit of the values."""
     text = bytearray(path.read_bytes())
-    text[len(text) // 2] ^= 1
+    with np.load(path) as file:
+        values = file["data"].tobytes()
+    text[text.index(values) + len(values) // 2] ^= 1
     path.write_bytes(text)
 
 

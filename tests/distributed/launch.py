@@ -81,7 +81,7 @@ def main(folder: Path, only: list[str]) -> None:
         try:
             case(mesh)
             outcomes[name] = "good"
-        except Exception:  # whatever it is, the test says it
+        except (Exception, pytest.fail.Exception):  # whatever it is, the test says it
             outcomes[name] = traceback.format_exc()
         print(f"{time.perf_counter() - started:6.2f} s  {name}")
         (folder / f"{dist.get_rank()}.json").write_text(json.dumps(outcomes))
