@@ -12,6 +12,8 @@
 #include <gossamer/config.h>
 #include <gossamer/convergence.h>
 #include <gossamer/datasets.h>
+#include <gossamer/distributed.h>
+#include <gossamer/distributed_solve.h>
 #include <gossamer/edges.h>
 #include <gossamer/elementwise.h>
 #include <gossamer/equations.h>

@@ -33,6 +33,7 @@ class MatrixPreconditioner(Preconditioner):
         What follows from the pattern is kept: positions, aggregates, patterns of products. Another pattern raises
         ValueError. ``M.T`` and what was computed before stay as they were.
         """
+        A = _own(A)
         given = _operands(f"{self._make[0].__name__}.update", A)
         self._handle = torch.ops.gossamer.update_preconditioner.default(self._handle, *given)
         self._A = A
@@ -70,6 +71,16 @@ class IncompleteFactors(MatrixPreconditioner):
         return SparseMatrix._trusted(pattern, values)
 
 
+class Inverse(MatrixPreconditioner):
+    """M = A⁻¹: ``block_jacobi`` with one block."""
+
+    def update(self, A: SparseMatrix | DistributedMatrix) -> Self:
+        """Made again, in place, for a matrix with other values; M itself."""
+        self._A = _own(A)
+        self._handle = _inverse(self._A)
+        return self
+
+
 class Amg(MatrixPreconditioner):
     """A V-cycle of smoothed aggregation: made by ``amg``."""
 
@@ -80,6 +91,7 @@ class Amg(MatrixPreconditioner):
         """
         if omega is None:
             return super().update(A)
+        A = _own(A)
         given = _operands("amg.update", A)
         omega = _weight(omega)
         self._handle = torch.ops.gossamer.update_amg.default(self._handle, *given, omega)
@@ -99,7 +111,7 @@ class Amg(MatrixPreconditioner):
 
 
 @of_own_block
-def jacobi(A: SparseMatrix | DistributedMatrix) -> MatrixPreconditioner:
+def jacobi(A: SparseMatrix) -> MatrixPreconditioner:
     """M = diag(A)⁻¹.
 
     Cost: n. A diagonal entry that is missing or zero raises SingularMatrixError and names the row. Of a
@@ -112,7 +124,7 @@ def jacobi(A: SparseMatrix | DistributedMatrix) -> MatrixPreconditioner:
 
 
 @of_own_block
-def block_jacobi(A: SparseMatrix | DistributedMatrix, size: int | Sequence[int] | None = None) -> Preconditioner:
+def block_jacobi(A: SparseMatrix, size: int | Sequence[int] | None = None) -> MatrixPreconditioner:
     """M = the inverses of the blocks on the diagonal of A, of ``size`` rows each, the last one of what is left.
 
     size: a number, or a list of numbers of rows that add up to n. Blocks are stored dense, all as large as the largest
@@ -126,7 +138,7 @@ def block_jacobi(A: SparseMatrix | DistributedMatrix, size: int | Sequence[int] 
     """
     check_matrix("block_jacobi", "A", A)
     if size is None:
-        return _by_factor(A)
+        return Inverse(_inverse(A), A, (block_jacobi,))
     equal = isinstance(size, int)
     sizes = [size] if isinstance(size, int) else [int(s) for s in size]
     handle = torch.ops.gossamer.block_jacobi.default(*_operands("block_jacobi", A), sizes, equal)
@@ -134,7 +146,7 @@ def block_jacobi(A: SparseMatrix | DistributedMatrix, size: int | Sequence[int] 
 
 
 @of_own_block
-def ichol(A: SparseMatrix | DistributedMatrix, shift: float = 0) -> IncompleteFactors:
+def ichol(A: SparseMatrix, shift: float = 0) -> IncompleteFactors:
     """M = L⁻ᵀ L⁻¹ with L Lᵀ = A + shift · diag(A) at the entries of the lower triangle of A: IC(0).
 
     Of a DistributedMatrix, here and below: that of each rank's own rows and columns.
@@ -155,7 +167,7 @@ def ichol(A: SparseMatrix | DistributedMatrix, shift: float = 0) -> IncompleteFa
 
 
 @of_own_block
-def ilu(A: SparseMatrix | DistributedMatrix) -> IncompleteFactors:
+def ilu(A: SparseMatrix) -> IncompleteFactors:
     """M = U⁻¹ L⁻¹ with L U = A at the entries of A, L with ones on its diagonal: ILU(0).
 
     A row without a diagonal entry, or with a zero pivot, raises SingularMatrixError and is named. Cost and gradient: as
@@ -170,7 +182,7 @@ def ilu(A: SparseMatrix | DistributedMatrix) -> IncompleteFactors:
 
 @of_own_block
 def amg(
-    A: SparseMatrix | DistributedMatrix,
+    A: SparseMatrix,
     theta: float = 0.08,
     near_null_space: Tensor | None = None,
     block_size: int = 1,
@@ -211,18 +223,22 @@ def _weight(omega: float | Tensor) -> Tensor:
     return omega if isinstance(omega, Tensor) else torch.tensor(float(omega), dtype=torch.float64)
 
 
-def _by_factor(A: SparseMatrix) -> Preconditioner:
-    """M = A⁻¹."""
+def _inverse(A: SparseMatrix) -> Tensor:
+    """M = A⁻¹ by the factors of A, as a handle."""
     if A.shape[0] == 0:
-        return jacobi(A)
-    made, transposed = handle_of(Factored(factorize(A))) or (None, False)
-    assert made is not None
-    return Preconditioner(made, transposed)
+        return jacobi(A)._handle
+    handle = handle_of(Factored(factorize(A)))
+    assert handle is not None
+    assert handle[0] is not None
+    return handle[0]
 
 
-def _operands(op: str, A: SparseMatrix | DistributedMatrix) -> tuple[Tensor, Tensor]:
+def _own(A: SparseMatrix | DistributedMatrix) -> SparseMatrix:
+    return own_block(A) if isinstance(A, DistributedMatrix) else A
+
+
+def _operands(op: str, A: SparseMatrix) -> tuple[Tensor, Tensor]:
     """The pattern as a handle, which keeps in C++ what is found once, and the values."""
-    A = own_block(A) if isinstance(A, DistributedMatrix) else A
     check_matrix(op, "A", A)
     P = A.pattern
     P.check_simple(op)

@@ -97,6 +97,9 @@ def run_the_rest() -> None:
     for M in (None, gs.eye(6), gs.linalg.factorize(A)):
         gs.linalg.cg(P, torch.ones(6), M=M)[0].sum().backward()
     gs.linalg.cg(A, torch.ones(6), callback=lambda info: None)
+    D, u = gs.distributed.scatter(A), torch.ones(6, requires_grad=True)
+    (gs.distributed.dot(u, u) + gs.distributed.sum(u).sum()).backward()
+    gs.linalg.cg(D, torch.ones(6), M=gs.linalg.two_level(D, coarse_size=2))
     x, pattern = torch.ones(3, 2, 4), gs.graph_pattern(edges, (3, 3))[0]
     gs.gat_with_weights(pattern, x, x[..., 0], x[..., 0], dropout=0.5, seed=1)
     gs.gatv2_with_weights(pattern, x, x, x[0], dropout=0.5, seed=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,8 +15,8 @@ from gossamer._sparse_matrix import SparseMatrix
 from gossamer.distributed._group import one_for_all
 from gossamer.distributed._matrix import DistributedMatrix
 
-if TYPE_CHECKING:
-    Made = TypeVar("Made", bound=Callable[..., Any])
+Rest = ParamSpec("Rest")
+Made = TypeVar("Made")
 
 
 def own_block(A: DistributedMatrix) -> SparseMatrix:
@@ -38,11 +38,13 @@ def own_block(A: DistributedMatrix) -> SparseMatrix:
     return SparseMatrix._trusted(pattern, A.values.index_select(0, places))
 
 
-def of_own_block(make: Made) -> Made:
+def of_own_block(
+    make: Callable[Concatenate[SparseMatrix, Rest], Made],
+) -> Callable[Concatenate[SparseMatrix | DistributedMatrix, Rest], Made]:
     """make(A, …) of a DistributedMatrix is make(own block, …) on every rank; what one of them raises, all raise."""
 
     @functools.wraps(make)
-    def made(A: Any, *rest: Any, **named: Any) -> Any:
+    def made(A: SparseMatrix | DistributedMatrix, *rest: Rest.args, **named: Rest.kwargs) -> Made:
         if not isinstance(A, DistributedMatrix):
             return make(A, *rest, **named)
         error = None
@@ -54,7 +56,7 @@ def of_own_block(make: Made) -> Made:
         everyone_has_an_inverse(A.group, error)
         return result
 
-    return made  # type: ignore[return-value]
+    return made
 
 
 def everyone_has_an_inverse(group: str, error: Exception | None) -> None:

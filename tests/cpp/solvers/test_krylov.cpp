@@ -112,6 +112,25 @@ TEST(Krylov, LeastSquaresOfOperatorsInAllShapes) {
   }
 }
 
+// One process without a group; tests/distributed has several. The bits are those of the matrix itself.
+TEST(Krylov, MatricesWhoseRowsAreOnManyProcesses) {
+  const auto A = gs::poisson({30, 30}, f64).requires_grad_();
+  const auto D = gs::distributed::scatter(gs::poisson({30, 30}, f64), "").requires_grad_();
+  const Tensor b = torch::randn({900}, f64);
+  const auto [x, info] = la::cg(A, b);
+  const auto [y, same] = la::cg(D, b);
+  EXPECT_TRUE(torch::equal(x, y));
+  EXPECT_TRUE(torch::equal(info.iterations, same.iterations));
+  x.sin().sum().backward();
+  y.sin().sum().backward();
+  EXPECT_TRUE(torch::equal(A.grad()->values(), D.grad()->values()));
+  const auto M = la::two_level(D, la::ichol(gs::distributed::own_block(D.detach())), 200);
+  const auto few = la::cg(D.detach(), b, {.M = M});
+  EXPECT_TRUE(torch::allclose(few.x, x, 1e-5, 1e-6));
+  EXPECT_LT(few.info.iterations.item<int64_t>(), 30);
+  EXPECT_EQ(gs::distributed::dot(b, b).item<double>(), gs::distributed::dot(b.flip(0), b.flip(0)).item<double>());
+}
+
 TEST(Krylov, CallbacksSeeEveryIterationAndMayThrow) {
   const auto A = gs::poisson({6, 6}, f64);
   const Tensor b = torch::randn(36, f64);

@@ -8,11 +8,12 @@
 // which is symmetric positive definite if M is, whatever M is (Mandel's balancing, 1993). What is smooth over an
 // aggregate is solved by Q, so the iterations do not grow with the number of ranks.
 #include <ATen/ATen.h>
-#include <gossamer/distributed.h>
+#include <gossamer/distributed_solve.h>
 #include <gossamer/kernels/aggregate.h>
 #include <gossamer/linalg.h>
 #include <gossamer/preconditioner.h>
 
+#include <functional>
 #include <numeric>
 
 #include "core/csr.h"
@@ -67,24 +68,27 @@ std::pair<Tensor, int64_t> coarsened(SparseMatrix A, int64_t most) {
   return {name, A.rows()};
 }
 
+// This rank's rows of A, and what it takes to multiply with all of them.
+struct Rows {
+  Tensor indptr, indices, values;  // own columns, then those of the halo
+  int64_t owned;
+  std::function<Tensor(const Tensor&)> product, with_halo;  // own rows of A x; x and its halo
+  std::string group;
+};
+
 class TwoLevel final : public linalg::Preconditioner {
  public:
-  TwoLevel(TensorList plan, at::IntArrayRef counts, const Tensor& values, linalg::PreconditionerPtr M, int64_t most,
-           std::string_view group)
-      : plan_(plan.vec()), counts_(counts.vec()), values_(values.detach()), M_(std::move(M)), group_(group) {
-    const Exchange exchange("two_level", plan_, counts_);
-    const Block& A = exchange.block(false);
-    size_ = A.rows;
-    const Tensor i = ops::row_indices(A.indptr, A.indices), j = A.indices.to(at::kLong);
-    const Tensor v = values_.to(at::kDouble), others = at::full({A.halo()}, -1, at::kLong);
-    const Tensor own = at::cat({at::arange(A.owned), others}).index_select(0, j);
-    auto [name, count] = coarsened(renamed(i, own, v, A.rows), std::max<int64_t>(most / group_.size(), 1));
+  TwoLevel(Rows A, linalg::PreconditionerPtr M, int64_t most)
+      : A_(std::move(A)), M_(std::move(M)), group_(A_.group), size_(A_.indptr.size(0) - 1) {
+    const Tensor i = ops::row_indices(A_.indptr, A_.indices), j = A_.indices.to(at::kLong);
+    const Tensor v = A_.values.to(at::kDouble), own = at::where(j.lt(A_.owned), j, at::full_like(j, -1));
+    auto [name, count] = coarsened(renamed(i, own, v, size_), std::max<int64_t>(most / group_.size(), 1));
     const Tensor all = group_.all_gather(at::full({1}, count, at::kLong)).flatten();
     coarse_ = all.sum().item<int64_t>();
     name = at::where(name.ge(0), name + all.narrow(0, 0, group_.rank()).sum(), name);
     rows_ = name.ge(0).nonzero().squeeze(1), names_ = name.index_select(0, rows_);
     if (coarse_ == 0) return;
-    const Tensor everywhere = at::cat({name, ops::halo(name, A.send_rows, A.send, A.recv, group)});
+    const Tensor everywhere = A_.with_halo(name);
     factor_ = linalg::factorize(of_all(renamed(name.index_select(0, i), everywhere.index_select(0, j), v, coarse_)),
                                 "cholesky");
   }
@@ -93,8 +97,8 @@ class TwoLevel final : public linalg::Preconditioner {
   Tensor apply(const Tensor& r, bool transpose) const override {
     if (coarse_ == 0) return M_->apply(r, transpose);
     const Tensor w = solve_coarse(r);
-    const Tensor y = M_->apply(r - product(w), transpose);
-    return w + y - solve_coarse(product(y));
+    const Tensor y = M_->apply(r - A_.product(w), transpose);
+    return w + y - solve_coarse(A_.product(y));
   }
 
  private:
@@ -109,9 +113,6 @@ class TwoLevel final : public linalg::Preconditioner {
     return renamed(i, j, group_.all_gather(padded(own.values(), 0)).flatten(), own.rows());
   }
 
-  Tensor product(const Tensor& x) const {
-    return ops::spmm_rows(plan_, counts_, values_, x, /*t=*/false, /*halo=*/{}, /*keep_halo=*/false, group_.name());
-  }
   Tensor solve_coarse(const Tensor& r) const {
     auto size = r.sizes().vec();
     size[0] = coarse_;
@@ -121,25 +122,45 @@ class TwoLevel final : public linalg::Preconditioner {
     return at::zeros_like(r).index_copy(0, rows_, x.index_select(0, names_).to(r.scalar_type()));
   }
 
-  std::vector<Tensor> plan_;
-  std::vector<int64_t> counts_;
-  Tensor values_;
+  Rows A_;
   linalg::PreconditionerPtr M_;
   Group group_;
-  int64_t size_ = 0, coarse_ = 0;
+  int64_t size_, coarse_ = 0;
   Tensor rows_, names_;  // of the own rows that belong to an aggregate: which, and to which
   std::optional<linalg::Factor> factor_;
 };
 
 Tensor two_level(TensorList plan, at::IntArrayRef counts, const Tensor& values, const Tensor& M, int64_t most,
-                 std::string_view group) {
+                 std::string_view name) {
   const at::NoGradGuard constant;
-  return ops::preconditioner_handle(
-      std::make_shared<TwoLevel>(plan, counts, values, ops::preconditioner_of(M), most, group));
+  const std::string group(name);
+  const Exchange exchange("two_level", plan, counts);
+  const Block& A = exchange.block(false);
+  const Tensor v = values.detach();
+  const auto product = [plan = plan.vec(), counts = counts.vec(), v, group](const Tensor& x) {
+    return ops::spmm_rows(plan, counts, v, x, /*t=*/false, /*halo=*/{}, /*keep_halo=*/false, group);
+  };
+  const auto with_halo = [index = A.send_rows, send = A.send.vec(), recv = A.recv.vec(), group](const Tensor& x) {
+    return at::cat({x, ops::halo(x, index, send, recv, group)});
+  };
+  return ops::preconditioner_handle(std::make_shared<TwoLevel>(
+      Rows{A.indptr, A.indices, v, A.owned, product, with_halo, group}, ops::preconditioner_of(M), most));
 }
 
 const Composites composites = Composites().def(
     "two_level(Tensor[] plan, int[] counts, Tensor values, Tensor M, int coarse_size, str group) -> Tensor", two_level);
 
 }  // namespace
+
+linalg::PreconditionerPtr linalg::two_level(const DistributedMatrix& A, PreconditionerPtr M, int64_t coarse_size) {
+  TORCH_CHECK_VALUE(coarse_size >= 1, "two_level: coarse_size must be at least 1, not ", coarse_size);
+  const at::NoGradGuard constant;
+  const DistributedMatrix D = A.detach();
+  if (!M) M = preconditioner(factorize(distributed::own_block(D)));
+  return std::make_shared<TwoLevel>(
+      Rows{D.pattern().indptr(), D.pattern().indices(), D.values(), D.local_shape()[1],
+           [D](const Tensor& x) { return D.matmul(x); }, [D](const Tensor& x) { return D.halo(x); }, D.group()},
+      std::move(M), coarse_size);
+}
+
 }  // namespace gossamer
