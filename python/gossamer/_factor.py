@@ -63,9 +63,9 @@ class Factor:
     """
 
     def __init__(self, A: SparseMatrix, kind: str = "auto", engine: str = "auto") -> None:
-        self.A = A
         self._flipped = A._original is not None  # what is factored then is Aᵀ
-        A = A if A._original is None else A._original
+        A = A._trusted(A.pattern, A.values) if A._original is None else A._original
+        self.A = A.T if self._flipped else A  # as it is now: others may be assigned to the caller's later
         self._real = _real_form(A)  # what is factored, or its real form
         self._asked = kind, engine
         factorize, analysis = torch.ops.gossamer.factorize.default, self._real.pattern.analysis()

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The machine, run: briefly with every test run, and for as many steps as GOSSAMER_STATE says by `make state`."""
+
+from __future__ import annotations
+
+import os
+
+import machine
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+STEPS = int(os.environ.get("GOSSAMER_STATE", "0"))
+LENGTH = 40
+
+
+def test_sequences_of_uses_agree_with_dense_twins(capsys) -> None:
+    """Every value and every gradient is compared; the steps are printed."""
+    profile = settings(
+        max_examples=max(STEPS // LENGTH, 1) if STEPS else 40,
+        stateful_step_count=LENGTH,
+        derandomize=not STEPS,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(machine.Machine, settings=profile)
+    with capsys.disabled():
+        print(f"\nstate machine: {machine.steps} matrices made and compared, {machine.compiled} compilations")
