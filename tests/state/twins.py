@@ -54,7 +54,7 @@ class Held:
 
     def stale(self) -> bool:
         """Whether numbers that its derivative needs have been changed: torch refuses then, or is right."""
-        return self.twin is not None and sum(base.changes for base in self.bases) != self.born
+        return self.twin is not None and changes_of(self.bases) != self.born
 
     def settle(self) -> None:
         """A transpose that somebody has asked for its values has its own from then on, and sees no change."""
@@ -63,7 +63,11 @@ class Held:
             and isinstance(self.matrix, gs._sparse_matrix.Transposed)
             and self.matrix._original is None
         ):
-            self.twin = self.dense()
+            self.twin, self.born = self.dense().clone(), changes_of(self.bases)
+
+
+def changes_of(bases: frozenset[Base]) -> int:
+    return sum(base.changes for base in bases)
 
 
 def leaf(matrix: gs.SparseMatrix, dense: Tensor, mask: Tensor, solvable: bool = False) -> Held:
@@ -76,7 +80,9 @@ def leaf(matrix: gs.SparseMatrix, dense: Tensor, mask: Tensor, solvable: bool = 
 def derived(matrix: gs.SparseMatrix, twin: Tensor, mask: Tensor, *parents: Held) -> Held:
     """What an op has computed from others."""
     bases = frozenset(base for parent in parents for base in parent.bases)
-    return Held(matrix, mask, None, None, twin, bases, sum(base.changes for base in bases))
+    # What comes of something stale is stale: it can never have been born at this time.
+    born = -1 if any(parent.stale() for parent in parents) else changes_of(bases)
+    return Held(matrix, mask, None, None, twin, bases, born)
 
 
 def viewed(matrix: gs.SparseMatrix, parent: Held, f: Map) -> Held:

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Changes of one operator or bound that once survived all tests (tests/mutation): the tests that were missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import gossamer as gs
+
+ops = torch.ops.gossamer
+
+
+class Calls(TorchDispatchMode):
+    """Counts the ops that reach a kernel, such as "gossamer::spmm"."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count[func._schema.name] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def random_matrix(m: int, n: int, density: float = 0.1) -> gs.SparseMatrix:
+    return gs.random(m, n, density, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("kind", ["lu", "auto"])
+def test_the_gradient_of_logdet_beyond_64_columns(kind: str) -> None:
+    """The inverse comes by 64 unit columns at a time: two whole blocks and a rest."""
+    n = 150
+    A = random_matrix(n, n, 0.03)
+    A = A + A.T.tril(-1) * 0.5 + gs.eye(n, dtype=torch.float64) * 10  # not symmetric
+    A = A.detach().requires_grad_()
+    gs.linalg.factorize(A, kind=kind).logdet().backward()
+    inverse = torch.linalg.inv(A.to_dense().detach())
+    assert A.grad is not None
+    torch.testing.assert_close(A.grad.values, inverse.T[A.pattern.row_indices, A.indices.long()])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_dot_adds_16_bit_numbers_up_in_float32(dtype: torch.dtype) -> None:
+    """In bfloat16, 256 + 1 is 256: 3000 ones in eight sums of 16 bits are 8 * 256."""
+    ones = torch.ones(3000, dtype=dtype)
+    assert ops.dot(ones, ones) == torch.tensor(3000.0).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_a_masked_product_does_not_read_the_next_row(dtype: torch.dtype) -> None:
+    """(Aᵀ B)[0, 25] is looked for in row 0 of B, which ends before column 25; row 1 begins with it."""
+    A = gs.from_coo([0, 1], [0, 1], torch.ones(2, dtype=dtype), (2, 2))
+    B = gs.from_coo([0] * 20 + [1], [*range(20), 25], torch.ones(21, dtype=dtype), (2, 30))
+    mask = gs.from_coo([0], [25], torch.ones(1), (2, 30))
+    assert gs.spgemm(A.T, B, mask=mask).values.tolist() == [0]
+
+
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_sums_keep_their_precision_under_autocast(dim: int | None, device: torch.device) -> None:
+    A = random_matrix(40, 30, 0.3).to(device, torch.float32).requires_grad_()
+    with torch.autocast(device.type, dtype=torch.bfloat16):
+        got = A.sum(dim)
+    assert torch.equal(got, A.sum(dim))
+    (got**2).sum().backward()
+    assert A.grad is not None
+    assert A.grad.values.dtype is torch.float32
+
+
+def test_of_repeated_self_loops_the_last_one_counts(device: torch.device) -> None:
+    """As PyG's add_remaining_self_loops: the weight of node 1's loop is 5, not 2."""
+    edge_index = torch.tensor([[0, 1, 1, 2], [1, 1, 1, 0]], device=device)
+    weights = torch.tensor([3.0, 2.0, 5.0, 4.0], device=device)
+    remaining = 2
+    indptr, indices, edge = ops.edges(edge_index, (3, 3), remaining)
+    whole = torch.cat([weights, torch.ones(3, device=device)])[edge]
+    got = gs.SparseMatrix(gs.Pattern(indptr, indices, (3, 3)), whole).to_dense().cpu()
+    assert got.tolist() == [[1, 0, 4], [3, 5, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("short", [2, 3, 4], ids=["indptr", "indices", "perm"])
+def test_a_transpose_that_is_too_short_is_refused(short: int) -> None:
+    P = random_matrix(6, 4, 0.5).pattern
+    tensors = P.tensors(with_transpose=True)
+    tensors[short] = tensors[short][:-1]
+    with pytest.raises(ValueError, match="spmm: the transpose in the pattern is of another matrix"):
+        ops.spmm(tensors, torch.ones(P.nnz), torch.ones(6), P.shape, True)
+
+
+def test_derivatives_that_nobody_wants_are_not_computed() -> None:
+    A, B = random_matrix(8, 8, 0.3), random_matrix(8, 8, 0.5).tril()
+    X = torch.ones(8, 2, dtype=torch.float64)
+    U, V = X.clone().requires_grad_(), X.clone()
+    wanted = A.detach().requires_grad_()
+    summed = wanted + B
+    cases: dict[str, tuple[Tensor, str, int]] = {
+        "sddmm dU": (gs.sddmm(A, U, V).values, "gossamer::spmm", 1),
+        "sddmm dV": (gs.sddmm(A, V, U).values, "gossamer::spmm", 1),
+        "sddmm both": (gs.sddmm(A, U, U).values, "gossamer::spmm", 2),
+        "spmm dA": (wanted @ X, "gossamer::sddmm", 1),
+        "spmm dX": (A @ U, "gossamer::sddmm", 0),
+        "sum, first": (summed.values, "gossamer::pick", 1),
+        "sum, left": ((wanted + B).values, "gossamer::pick", 1),
+        "sum, right": ((B + wanted).values, "gossamer::pick", 1),
+        "sum, right again": ((B + wanted).values, "gossamer::pick", 1),
+        "product dA": ((wanted @ B).values, "gossamer::spgemm", 1),
+        "product dB": ((B @ wanted).values, "gossamer::spgemm", 1),
+        "dot": (ops.dot(U, V), "gossamer::scale", 1),
+    }
+    for name, (result, op, times) in cases.items():
+        with Calls() as calls:
+            result.sum().backward()
+        assert calls.count[op] == times, (name, calls.count)
+
+
+def test_a_product_keeps_the_transpose_its_derivative_reads(device: torch.device) -> None:
+    A, B = random_matrix(9, 9, 0.3).to(device), random_matrix(9, 9, 0.4).to(device).requires_grad_()
+    for _ in range(2):
+        C = A @ B
+        with Calls() as calls:
+            C.values.sum().backward()
+        assert calls.count["gossamer::transpose"] == 0
+    with Calls() as calls:
+        (A @ B).values.sum().backward()
+    assert calls.count["gossamer::transpose"] == 0
+
+
+@pytest.mark.parametrize("key", [True, False, (slice(None), True), (True, 0), (0, False), (True, True), (np.True_, 0)])
+def test_a_boolean_is_no_index(key: Any) -> None:
+    """NumPy would add an axis; here it is a mistake, and not row 1."""
+    with pytest.raises((TypeError, IndexError)):
+        gs.poisson(3)[key]
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_sampled_products_of_vectors_give_no_negative_zeros(runs: bool) -> None:
+    """An entry is a sum, 0 + u v, as it is for matrices of one column and more."""
+    A = gs.poisson(200).to(torch.float64)
+    u, v = torch.full((200,), -1.0, dtype=torch.float64), torch.zeros(200, dtype=torch.float64)
+    pattern = A.pattern.with_runs(False) if runs else A.pattern.tensors()
+    assert (len(pattern) == 3) == runs
+    values = ops.sddmm(pattern, u, v, A.shape)
+    assert not torch.signbit(values).any()
+    wide = ops.sddmm(pattern, u[:, None], v[:, None], A.shape)
+    assert torch.equal(torch.signbit(wide), torch.signbit(values))
