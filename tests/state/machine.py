@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import gc
 import io
@@ -12,28 +11,27 @@ import sys
 import weakref
 from typing import Any
 
-import factors
 import torch
 import worker
+from factors import WithFactors
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from torch import Tensor
 from twins import Held, close, compare, derived, leaf, losses, operand, viewed
+from world import WithWorld
 
 import gossamer as gs
 
 SIZES = (4, 6)  # of rows and of columns: products and sums find partners
 MOST = 9  # matrices at a time
 COPIES = ["copy", "deepcopy", "pickle", "save", "clone", "detach", "worker", "same values"]
-DEVICE = "cuda" if torch.cuda.device_count() else None
 index = st.integers(0, 1000)
 seeds = st.integers(0, 10**6)
 
 steps = 0  # of all machines of this process
-compiled = 0
 
 
-class Machine(factors.WithFactors, RuleBasedStateMachine):
+class Machine(WithFactors, WithWorld, RuleBasedStateMachine):
     """The pool of matrices, the factors, and every action as a rule."""
 
     def __init__(self) -> None:
@@ -42,6 +40,7 @@ class Machine(factors.WithFactors, RuleBasedStateMachine):
         self.seen: list[weakref.ref[gs.Pattern]] = []
         self.threads = torch.get_num_threads()
         gc.collect()
+        gc.freeze()  # what is there already is not looked at again, so that collecting takes no time
         gc.disable()
 
     def teardown(self) -> None:
@@ -51,7 +50,6 @@ class Machine(factors.WithFactors, RuleBasedStateMachine):
         torch.set_num_threads(self.threads)
         alive = sum(ref() is not None for ref in self.seen)
         gc.enable()
-        gc.collect()
         failed = sys.exc_info()[0] is not None  # then the traceback holds some
         assert failed or alive == 0, f"{alive} patterns wait for the collector"
 
@@ -259,82 +257,6 @@ class Machine(factors.WithFactors, RuleBasedStateMachine):
                 A.base.change(A.base.dense.detach() * factor)
         for held in self.pool:
             compare(held, "a matrix after values were changed")
-
-    @rule(k=index)
-    def others_write(self, k: int) -> None:
-        """SciPy's code, and values that do not fit: neither may change the matrix."""
-        A = self.at(k)
-        S = A.matrix.to_scipy()
-        S.data[:] = 7
-        S.indices[:] = 0
-        S.indptr[:] = 0
-        accepted = True
-        try:
-            A.matrix.values = torch.ones(A.matrix.nnz + 1, device=A.matrix.device)
-        except ValueError:
-            accepted = False
-        assert not accepted, "values that do not fit were taken"
-        compare(A, "after others wrote")
-
-    @rule(k=index, how=st.sampled_from(["no_grad", "inference", "func"]))
-    def look(self, k: int, how: str) -> None:
-        """Somebody asks for arrays where nothing is differentiated; what is kept must not depend on it."""
-        A = self.at(k)
-        with {"no_grad": torch.no_grad, "inference": torch.inference_mode, "func": contextlib.nullcontext}[how]():
-            if how == "func":
-                box = [A.matrix]  # emptied below: what torch.func wraps waits for the collector
-                torch.func.grad(lambda s: (box[0].T * s).sum() * 0 + s)(torch.ones((), device=A.matrix.device))
-                box.clear()
-            assert A.matrix.values.shape == (A.matrix.nnz,)
-            assert A.matrix.T.pattern.shape == A.matrix.shape[::-1]
-        compare(A, "after a look")
-
-    # The world around.
-
-    @rule(k=index, collect=st.booleans())
-    def drop(self, k: int, collect: bool) -> None:
-        if len(self.pool) > 2:
-            self.pool.pop(k % len(self.pool))
-        if collect:
-            gc.collect()
-
-    @rule(count=st.integers(1, 3))
-    def change_threads(self, count: int) -> None:
-        torch.set_num_threads(count)
-
-    @precondition(lambda self: DEVICE is not None)
-    @rule(k=index)
-    def move(self, k: int) -> None:
-        """To the device, or back; gradients flow through."""
-        A = self.at(k)
-        to = "cpu" if A.matrix.device.type == "cuda" else DEVICE
-        held = derived(A.matrix.to(to), A.dense() * 1, A.mask, A)
-        held.solvable = A.solvable
-        self.hold(held, f"move to {to}")
-
-    @rule(k=index)
-    def fork(self, k: int) -> None:
-        factors.in_a_fork(lambda: [compare(held, "a matrix in a forked process") for held in self.pool])
-
-    @rule(k=index, other=index)
-    def compile(self, k: int, other: int) -> None:
-        """A tracer takes a second, so that one in ten of these is done."""
-        global compiled
-        A = self.at(k)
-        if k % 10:
-            return
-        B = self.fitting(A, other, False)
-        if A.matrix.device.type != "cpu" or B is None or A.matrix._original is not None:
-            return
-        compiled += 1
-        torch._dynamo.reset()
-
-        def f(M: gs.SparseMatrix, N: gs.SparseMatrix, X: torch.Tensor) -> Any:
-            return M @ X - 2 * (N @ X)
-
-        X, x = operand(A.matrix.shape[1], 2, like=A.matrix)
-        got = torch.compile(f, backend="eager", fullgraph=True)(A.matrix, B.matrix, X)
-        close(got, A.dense() @ x - 2 * (B.dense() @ x), "compile")
 
 
 def gradients(loss: Tensor, leaves: list[Tensor], masks: list[Any], twice: bool) -> list[Tensor | None]:

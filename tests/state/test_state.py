@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 
 import machine
+import world
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -25,4 +26,4 @@ def test_sequences_of_uses_agree_with_dense_twins(capsys) -> None:
     )
     run_state_machine_as_test(machine.Machine, settings=profile)
     with capsys.disabled():
-        print(f"\nstate machine: {machine.steps} matrices made and compared, {machine.compiled} compilations")
+        print(f"\nstate machine: {machine.steps} steps compared, {world.compiled} compilations")

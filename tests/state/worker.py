@@ -14,7 +14,10 @@ import pickle, sys, torch, gossamer as gs
 read, write = sys.stdin.buffer, sys.stdout.buffer
 own = [gs.linalg.factorize(gs.eye(n, dtype=torch.float64) * k) for n in (4, 6) for k in range(2, 9)]
 while True:
-    kind, thing, b = pickle.load(read)
+    try:
+        kind, thing, b = pickle.load(read)
+    except EOFError:  # who asked is gone
+        break
     if kind == "matrix":
         answer = thing.detach() @ b, thing.to_dense().detach(), thing
     else:
