@@ -1,6 +1,7 @@
 # make demo   sets everything up, builds, writes out/index.html       make test   the same set-up, then all tests
 # make bench  the benchmark                                          make lint   formatting, types, layers
 # make docs   the documentation, into build/docs                     make gpu-report   tests and times on a GPU
+# make state   long runs of the state machines        make mutation   do the tests notice changed operators?
 # make bench-check   the instructions of the kernels beside those on record
 # Everything lives in .venv and build/; a second run starts in seconds.
 SHELL := /bin/bash
@@ -14,7 +15,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-.PHONY: demo test test-aarch64 bench bench-check gpu-report docs lint format build all setup dev clean
+.PHONY: demo test test-aarch64 state mutation bench bench-check gpu-report docs lint format build all setup dev clean
 
 # Threads that wait sleep: with other processes on the cores, spinning ones cost the report two minutes of five.
 demo: build
@@ -34,6 +35,17 @@ test: lint all dev
 	scripts/sanitized.sh $(PYTEST) --junitxml=$(RESULTS)/5_sanitized.xml tests/table -k "not compiles and not opcheck"
 	$(COUNT)
 	@echo && $(BIN)/python scripts/skipped.py $(RESULTS)
+
+# Random sequences of uses beside dense twins, in both front ends, and the fixes that they would miss: tests/state.
+STEPS ?= 100000
+state: all
+	GOSSAMER_STATE=$(STEPS) $(BIN)/python -m pytest tests/state
+	GOSSAMER_STATE=$(STEPS) build/release/tests/cpp/state_tests
+
+# One operator, bound or constant changed at a time, and the tests that should notice: tests/mutation. Takes hours.
+ARGS_OF_MUTATION = $(or $(ARGS),--python 100 --cpp 100 --kernels --jobs $(JOBS))
+mutation: build
+	$(BIN)/python tests/mutation/mutate.py $(ARGS_OF_MUTATION)
 
 # The torch-free core on another processor, which qemu plays: see scripts/aarch64.sh. Takes minutes, and apt for its tools.
 test-aarch64: setup
