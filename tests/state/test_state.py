@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 
 import machine
+import worker
 import world
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
@@ -17,13 +18,16 @@ LENGTH = 40
 def test_sequences_of_uses_agree_with_dense_twins(capsys) -> None:
     """Every value and every gradient is compared; the steps are printed."""
     profile = settings(
-        max_examples=max(STEPS // LENGTH, 1) if STEPS else 40,
+        max_examples=max(STEPS // LENGTH, 1) if STEPS else 120,
         stateful_step_count=LENGTH,
         derandomize=not STEPS,
         deadline=None,
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(machine.Machine, settings=profile)
+    try:
+        run_state_machine_as_test(machine.Machine, settings=profile)
+    finally:
+        worker.stop()
     with capsys.disabled():
         print(f"\nstate machine: {machine.steps} steps compared, {world.compiled} compilations")

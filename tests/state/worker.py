@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import atexit
 import pickle
 import subprocess
 import sys
@@ -33,11 +32,19 @@ def ask(kind: str, thing: Any, b: Any) -> tuple[Any, Any, Any]:
     global _started
     if _started is None:
         _started = subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        atexit.register(_started.kill)
     stdin, stdout = _pipes(_started)
     pickle.dump((kind, thing, b), stdin)
     stdin.flush()
     return pickle.load(stdout)
+
+
+def stop() -> None:
+    """Ends the other process, if there is one."""
+    global _started
+    if _started is not None:
+        with _started:  # closes its pipes: it reads the end, and ends
+            pass
+    _started = None
 
 
 def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
