@@ -120,9 +120,7 @@ class Machine(WithFactors, WithWorld, RuleBasedStateMachine):
 
     # Copies.
 
-    @rule(
-        k=index, way=st.sampled_from(["copy", "deepcopy", "pickle", "save", "clone", "detach", "worker", "same values"])
-    )
+    @rule(k=index, way=st.sampled_from(COPIES))
     def copy(self, k: int, way: str) -> None:
         A = self.at(k)
         if way == "copy":
@@ -134,8 +132,8 @@ class Machine(WithFactors, WithWorld, RuleBasedStateMachine):
         elif way == "same values":
             self.hold(viewed(gs.SparseMatrix(A.matrix.pattern, A.matrix.values), A, lambda d: d), way)
         else:
-            given = A.matrix if A.matrix.values.is_leaf else A.matrix.detach()
-            given = given if way == "deepcopy" else given.to("cpu")
+            here = A.matrix.values.is_leaf and A.matrix.device.type == "cpu"  # torch copies leaves alone
+            given = A.matrix if here else A.matrix.detach().to("cpu")
             self.hold(leaf(self.travelled(given, way), A.dense(), A.mask, A.solvable), way)
 
     def travelled(self, A: gs.SparseMatrix, way: str) -> gs.SparseMatrix:
@@ -181,6 +179,22 @@ class Machine(WithFactors, WithWorld, RuleBasedStateMachine):
         B, f = results[way](A.matrix)
         self.hold(derived(B, f(A.dense()), f(A.mask), A), f"slice {way}")
 
+    @rule(k=index, factor=st.sampled_from([0.5, 2.0]))
+    def assign_behind(self, k: int, factor: float) -> None:
+        """Other values are assigned to a matrix: its transpose, and a factor of it, were made of those before."""
+        A = self.at(k)
+        T, old = viewed(A.matrix.T, A, lambda d: d.T), A.dense().detach().clone()
+        made = gs.linalg.factorize(A.matrix) if A.solvable else None
+        values = (A.matrix.values.detach() * factor).requires_grad_(A.matrix.requires_grad)
+        A.matrix.values = values
+        self.pool[k % len(self.pool)] = leaf(A.matrix, old * factor, A.mask, A.solvable)
+        compare(self.at(k), "values assigned")
+        self.hold(T, "the transpose of what was there before")
+        if made is not None:
+            b, y = operand(old.shape[0], like=A.matrix)
+            close(made.solve(b), torch.linalg.solve(old, y), "a factor of what was there before")
+            close(made.logdet(), torch.linalg.slogdet(old)[1], "logdet of what was there before")
+
     # Products and sums.
 
     @rule(k=index, other=index)
@@ -204,6 +218,22 @@ class Machine(WithFactors, WithWorld, RuleBasedStateMachine):
             "*": lambda: (A.matrix * B.matrix, a * b, A.mask & B.mask),
         }[way]()
         self.hold(derived(C, twin, mask, A, B), way)
+
+    @rule(k=index, seed=seeds)
+    def meet_for_a_moment(self, k: int, seed: int) -> None:
+        """Others that are gone at once: what was kept for a pair must not serve the next one in the same place."""
+        A = self.at(k)
+        n = A.matrix.shape[1]
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(4):
+            b = torch.randn(n, n, generator=generator, dtype=torch.float64)
+            b = b * (torch.rand(n, n, generator=generator) < 0.3)
+            B = gs.from_dense(b).to(A.matrix.device)
+            close((A.matrix @ B).to_dense(), A.dense() @ b, "a product with one that is gone soon")
+            if A.matrix.shape == (n, n):
+                close((A.matrix + B).to_dense(), A.dense() + b, "a sum with one that is gone soon")
+                close((A.matrix * B).to_dense(), A.dense() * b, "an entrywise product with one that is gone soon")
+            del B
 
     @rule(k=index, width=st.integers(0, 3), left=st.booleans())
     def multiply_dense(self, k: int, width: int, left: bool) -> None:

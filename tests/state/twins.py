@@ -114,6 +114,7 @@ def compare(held: Held, what: str) -> None:
         close(A @ one, dense, what)
         return
     close(A.to_dense(), dense, what)
+    assert A.values.requires_grad == dense.requires_grad, f"{what}: one of matrix and twin is differentiated"
     stored = A.with_values(torch.ones(A.nnz, dtype=torch.float64, device=A.device)).to_dense().cpu() != 0
     assert torch.equal(stored, held.mask), f"{what}: other entries are stored than in the twin"
 

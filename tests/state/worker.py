@@ -17,10 +17,13 @@ while True:
         kind, thing, b = pickle.load(read)
     except EOFError:  # who asked is gone
         break
-    if kind == "matrix":
-        answer = thing.detach() @ b, thing.to_dense().detach(), thing
-    else:
-        answer = thing.solve(b).detach(), thing.logdet().detach(), thing
+    try:
+        if kind == "matrix":
+            answer = thing.detach() @ b, thing.to_dense().detach(), thing
+        else:
+            answer = thing.solve(b).detach(), thing.logdet().detach(), thing
+    except Exception as error:
+        answer = repr(error)
     pickle.dump(answer, write)
     write.flush()
 """
@@ -35,7 +38,9 @@ def ask(kind: str, thing: Any, b: Any) -> tuple[Any, Any, Any]:
     stdin, stdout = _pipes(_started)
     pickle.dump((kind, thing, b), stdin)
     stdin.flush()
-    return pickle.load(stdout)
+    answer = pickle.load(stdout)
+    assert not isinstance(answer, str), f"in another process: {answer}"
+    return answer
 
 
 def stop() -> None:

@@ -7,8 +7,6 @@
 
 #include <cstdlib>
 #include <iostream>
-#include <random>
-#include <thread>
 
 #include "walk.h"
 

@@ -4,6 +4,8 @@
 #include <gossamer/gossamer.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <random>
@@ -274,8 +276,8 @@ inline void Walk::solve() {
   close(gs::linalg::solve_triangular(held.A, b).detach(), torch::linalg_solve(D.tril(), b).detach(), "triangular");
   if (!held.view || !x.requires_grad()) return;
   const auto& base = held.bases[0];
-  const Tensor got = torch::autograd::grad({x.sin().sum()}, {base->values})[0];
-  const Tensor wanted = torch::autograd::grad({y.sin().sum()}, {base->dense})[0];
+  const Tensor got = torch::autograd::grad({x.sin().sum()}, {base->values}, {}, true)[0];
+  const Tensor wanted = torch::autograd::grad({y.sin().sum()}, {base->dense}, {}, true)[0];
   close(got, wanted.index({base->mask}), "gradient of a solve");
 }
 
