@@ -141,7 +141,8 @@ class SparseMatrix(Operators, Elementwise, Reductions, Structure, SciPyNames):
         tensor([4., 6.])
         """
         original = self._original
-        return Transposed(self) if original is None else original
+        # Of a transpose, a matrix of its own: values that are assigned to it are not the transpose's.
+        return Transposed(self) if original is None else original._trusted(original.pattern, original.values)
 
     def to(
         self,

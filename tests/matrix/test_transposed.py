@@ -200,3 +200,12 @@ def test_threads_ask_at_once() -> None:
             thread.join()
         assert all(pattern == A.pattern.T for pattern, _ in results)
         assert all(torch.equal(values, A.T.values) for _, values in results)
+
+
+def test_values_assigned_to_the_transpose_of_a_transpose_are_its_own() -> None:
+    A = gs.poisson(3)
+    T = A.T
+    twice = T.T
+    twice.values = torch.zeros(A.nnz)
+    torch.testing.assert_close(T @ torch.ones(3), A.to_dense().T @ torch.ones(3))
+    assert T.T.pattern is A.pattern

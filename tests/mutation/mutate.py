@@ -27,6 +27,7 @@ from sites import Site, cpp_sites, gated, python_sites
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
+BUILD = "build/release"  # as deep as that of the preset: the compiler cache knows what is not changed
 COPIED = ["CMakeLists.txt", "cmake", "include", "src", "tests/kernels", "tests/cuda"]
 NOT_CHANGED = re.compile(r"device|equations/|golden|/_commands/|_programs|config|memory/|prefetch|_fakes|_compile")
 QUICK = "not cuda and not cpp and not compiles and not opcheck"
@@ -89,17 +90,18 @@ def without_line(site: Site) -> str:
 def build(sites: list[Site], scratch: Path, jobs: int, kernels: bool) -> list[Site]:
     """The library, perhaps the tests of kernels, with all changes in them; the changes that compile."""
     numbered = list(enumerate(sites, 1))
+    folder = scratch / BUILD
     while True:
         write_sources(numbered, scratch)
-        if not (scratch / "build/build.ninja").exists():
+        if not (folder / "build.ninja").exists():
             options = [
                 "-DCMAKE_BUILD_TYPE=Release",
                 "-DGOSSAMER_TESTS=kernels",
                 f"-DPython_EXECUTABLE={sys.executable}",
             ]
-            subprocess.run(["cmake", "-G", "Ninja", "-S", scratch, "-B", scratch / "build", *options], check=True)
+            subprocess.run(["cmake", "-G", "Ninja", "-S", scratch, "-B", folder, *options], check=True)
         targets = ["gossamer", *["kernel_tests"] * kernels]
-        command = ["ninja", "-C", scratch / "build", f"-j{jobs}", "-k0", *targets]
+        command = ["ninja", "-C", folder, f"-j{jobs}", "-k0", *targets]
         environment = {**os.environ, "CCACHE_BASEDIR": str(scratch), "CCACHE_NOHASHDIR": "1"}
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         (scratch / "build.log").write_text(done.stdout + done.stderr)
@@ -199,9 +201,9 @@ def judged(sites: list[Site], kind: str, scratch: Path, limit: int) -> Iterator[
             path.write_text("\n".join(lines))
             yield site, killed_by(site, {**common, "PYTHONPATH": str(copy)}, None, limit)
         else:
-            library = scratch / "build/lib/libgossamer.so"
+            library = scratch / BUILD / "lib/libgossamer.so"
             environment = {**common, "GOSSAMER_LIBRARY": str(library), "GOSSAMER_MUTANT": str(number)}
-            kernels = scratch / "build/tests/kernels/kernel_tests"
+            kernels = scratch / BUILD / "tests/kernels/kernel_tests"
             quick = kernels if "/kernels/" in site.file and kernels.exists() else None
             yield site, killed_by(site, environment, quick, limit)
 

@@ -110,3 +110,19 @@ def test_an_exported_solve_analyses_where_it_runs(tmp_path: Path) -> None:
     assert in_another_process(f"torch.export.load({str(path)!r}).module()(torch.tensor([5.0, 6.0])).tolist()") == str(
         module(b).tolist()
     )
+
+
+def test_a_factor_keeps_the_values_it_was_made_of() -> None:
+    A = matrix().to(torch.float64).requires_grad_()
+    before, b = A.values, torch.ones(2, dtype=torch.float64)
+    for M in (A, A.T):
+        factor = gs.linalg.factorize(M)
+        x, dense = factor.solve(b), factor.A.to_dense().detach()
+        M.values = (M.values * 3).detach().requires_grad_()
+        torch.testing.assert_close(factor.solve(b), x)
+        torch.testing.assert_close(factor.A.to_dense(), dense)
+        (gradient,) = torch.autograd.grad(factor.logdet(), before)
+        torch.testing.assert_close(
+            gradient, torch.linalg.inv(A.with_values(before).to_dense().detach()).T[[0, 1, 1], [0, 0, 1]]
+        )
+        A.values = before

@@ -137,7 +137,10 @@ class WithFactors:
         elif way == "copy":
             self.factors.append(HeldFactor(copy.copy(held.factor), held.dense, held.base, held.born))
         else:
-            self.factors.append(HeldFactor(self.travelled_factor(held, way), held.dense, None, 0))
+            travelled = self.travelled_factor(held, way)
+            self.factors[k % len(self.factors)] = HeldFactor(travelled, held.dense, None, 0)  # the original is gone
+            del held
+            self.use_factor(k, False)
         del self.factors[:-4]
 
     def travelled_factor(self, held: HeldFactor, way: str) -> Any:
