@@ -31,7 +31,7 @@ BUILD = "build/release"  # as deep as that of the preset: the compiler cache kno
 COPIED = ["CMakeLists.txt", "cmake", "include", "src", "tests/kernels", "tests/cuda"]
 NOT_CHANGED = re.compile(r"device|equations/|golden|/_commands/|_programs|config|memory/|prefetch|_fakes|_compile")
 QUICK = "not cuda and not cpp and not compiles and not opcheck"
-TABLE = [["tests/table/test_ops.py", "tests/table/test_bad_input.py", "-k", QUICK]]
+TABLE = [["tests/table/test_ops.py", "tests/table/test_bad_input.py", "tests/mutation", "-k", QUICK]]
 RAW = [["tests/table/test_raw_ops.py", "-k", QUICK]]
 FAMILIES = {  # of files, and the tests that are theirs, quick ones first
     r"attention|gat|softmax|dropout|graphs|nn/|edges|datasets|synthetic": [["tests/graphs"], *TABLE, *RAW],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 
 import machine
+import pytest
 import worker
 import world
 from hypothesis import HealthCheck, Phase, settings
@@ -15,7 +16,7 @@ STEPS = int(os.environ.get("GOSSAMER_STATE", "0"))
 LENGTH = 40
 
 
-def test_sequences_of_uses_agree_with_dense_twins(capsys) -> None:
+def test_sequences_of_uses_agree_with_dense_twins(capsys: pytest.CaptureFixture[str]) -> None:
     """Every value and every gradient is compared; the steps are printed."""
     profile = settings(
         max_examples=max(STEPS // LENGTH, 1) if STEPS else 120,

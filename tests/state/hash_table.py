@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints a hash of the bytes of every row's result and gradients, for test_hashes.py, which compares processes.
 
-python tests/table/hash_table.py THREADS
+python tests/state/hash_table.py THREADS
 """
 
 from __future__ import annotations
