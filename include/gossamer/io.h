@@ -10,10 +10,13 @@
 namespace gossamer {
 
 // A coordinate file: duplicates added, stored zeros kept. real gives float64, integer int64, complex complex128,
-// pattern ones in float64. Throws with the name and the line of what is wrong.
-SparseMatrix read_mtx(const std::string& path, std::optional<at::ScalarType> dtype = {});
+// pattern ones in float64. Throws with the name and the line of what is wrong. What a file may ask for, unzipped and
+// with an index for every row, is 64 times its size and at least 1 GiB, or max_bytes.
+SparseMatrix read_mtx(const std::string& path, std::optional<at::ScalarType> dtype = {},
+                      std::optional<int64_t> max_bytes = {});
 // An array file, as a dense matrix.
-Tensor read_mtx_array(const std::string& path, std::optional<at::ScalarType> dtype = {});
+Tensor read_mtx_array(const std::string& path, std::optional<at::ScalarType> dtype = {},
+                      std::optional<int64_t> max_bytes = {});
 
 // Every number in the fewest digits that read back as itself. The file appears whole or not at all; gzipped if its name
 // ends in .gz. symmetry: "general", "symmetric", "skew-symmetric" or "hermitian", of which the matrix must be exactly.
@@ -26,7 +29,8 @@ void write_mtx(const std::string& path, const Tensor& dense, const std::string& 
 
 // A CSR, CSC or COO matrix that scipy.sparse.save_npz, Python's gs.save_npz or save_npz wrote. Type and index type are
 // kept; unsorted columns are sorted and duplicates added. Nothing in the file is trusted; up to 4 GiB.
-SparseMatrix load_npz(const std::string& path);
+// Arrays that a matrix does not have are not looked at. max_bytes as in read_mtx.
+SparseMatrix load_npz(const std::string& path, std::optional<int64_t> max_bytes = {});
 // The file scipy.sparse.save_npz would write; .npz is added if it is missing. It appears whole or not at all.
 // Compression wants libz.so.1, which is looked for when it is needed.
 void save_npz(const std::string& path, const SparseMatrix& A, bool compressed = true);

@@ -14,13 +14,18 @@ from gossamer._sparse_matrix import SparseMatrix
 
 
 def read_mtx(
-    path: PathLike, dtype: torch.dtype | None = None, device: torch.device | str | None = None
+    path: PathLike,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    *,
+    max_bytes: int | None = None,
 ) -> SparseMatrix | Tensor:
     """Read a MatrixMarket file, gzipped or not: a coordinate file gives a SparseMatrix, an array file a dense Tensor.
 
     real gives float64, integer int64, complex complex128, pattern ones in float64, unless ``dtype`` says otherwise.
     Symmetric, skew-symmetric and hermitian files are mirrored; duplicates are added; stored zeros stay stored. What is
-    wrong with the contents raises ValueError with the name of the file and the number of the line.
+    wrong with the contents raises ValueError with the name of the file and the number of the line. What a file may ask
+    for, unzipped and with an index for every row, is 64 times its size and at least 1 GiB, or ``max_bytes``.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -29,7 +34,7 @@ def read_mtx(
     SparseMatrix(2 x 2, nnz=2, float64, int32, cpu)
     """
     name = os.fspath(path)
-    parts, rows, cols, error = torch.ops.gossamer.read_mtx(name, dtype)
+    parts, rows, cols, error = torch.ops.gossamer.read_mtx(name, dtype, max_bytes)
     if error:
         raise OSError(error, os.strerror(error), name)
     if len(parts) == 1:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 import zlib
@@ -38,19 +39,21 @@ def save_npz(path: PathLike, A: SparseMatrix, compressed: bool = True) -> None:
         save(file, format=np.array(b"csr"), shape=np.array(A.shape), _is_array=np.array(True), **arrays)
 
 
-def load_npz(path: PathLike) -> SparseMatrix:
+def load_npz(path: PathLike, *, max_bytes: int | None = None) -> SparseMatrix:
     """Read a CSR, CSC or COO matrix that ``scipy.sparse.save_npz`` or save_npz wrote. Nothing in the file is trusted.
 
-    dtype and index width are kept; unsorted columns are sorted and duplicates added.
+    dtype and index width are kept; unsorted columns are sorted and duplicates added. What a file may ask for, unpacked
+    and with an index for every row, is 64 times its size and at least 1 GiB, or ``max_bytes``; arrays that a matrix
+    does not have are not looked at.
     """
     name = os.fspath(path)
     with Path(name).open("rb") as file:
         try:
-            contents = np.load(file, allow_pickle=False)
-            if not isinstance(contents, np.lib.npyio.NpzFile):
+            if file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX:
                 raise ValueError("it holds a single array, not a sparse matrix")
-            with contents:
-                return _from_arrays({key: contents[key] for key in contents.files})
+            bound = max(1 << 30, 64 * os.fstat(file.fileno()).st_size) if max_bytes is None else max_bytes
+            with zipfile.ZipFile(file) as contents:
+                return _from_arrays(_arrays(contents, bound), bound)
         except _DAMAGE as error:
             raise ValueError(f"load_npz: {name}: {error or type(error).__name__}") from None
 
@@ -69,12 +72,38 @@ _DAMAGE = (
 )
 
 
-def _from_arrays(arrays: dict[str, np.ndarray[Any, Any]]) -> SparseMatrix:
+ARRAYS = ("format", "shape", "data", "indptr", "indices", "row", "col")  # of a sparse matrix
+TOO_MUCH = "more than the {} bytes that a file of its size may take; max_bytes raises this"
+
+
+def _arrays(contents: zipfile.ZipFile, bound: int) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays that a matrix has, as long as they are no larger than their places in the file say they are."""
+    members = {name: contents.getinfo(name + ".npy") for name in ARRAYS if name + ".npy" in contents.namelist()}
+    if sum(member.file_size for member in members.values()) > bound:
+        raise ValueError(f"its arrays are {TOO_MUCH.format(bound)}")
+    arrays = {}
+    for name, member in members.items():
+        with contents.open(member) as file:  # the header first: NumPy makes room for what it announces
+            version = np.lib.format.read_magic(file)
+            read_header = (
+                np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            )
+            shape, _, dtype = read_header(file)
+        if math.prod(shape) * dtype.itemsize > member.file_size:
+            raise ValueError(f"its {name} is cut off")
+        with contents.open(member) as file:
+            arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
+    return arrays
+
+
+def _from_arrays(arrays: dict[str, np.ndarray[Any, Any]], bound: int) -> SparseMatrix:
     format = _array(arrays, "format", 0, "SU").item()
     format = format.decode("ascii", "replace") if isinstance(format, bytes) else format
     shape = tuple(int(size) for size in _array(arrays, "shape", 1, "iu"))
     if len(shape) != 2 or min(shape) < 0:
         raise ValueError(f"its shape is {shape}, not (rows, cols)")
+    if format != "csr" and shape[0] >= bound // 8:  # a csr matrix has its rows in the file
+        raise ValueError(f"its shape has {shape[0]} rows, whose indices take {TOO_MUCH.format(bound)}")
     values = _tensor(_array(arrays, "data", 1, "biufc"))
     if format == "coo":
         rows, cols = (_tensor(_array(arrays, name, 1, "iu")) for name in ("row", "col"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whole files: read at once, gzipped or not, and written so that nobody ever sees half of one. POSIX.
+// Whole files, read at once, gzipped or not. POSIX. atomic_file.h is the way back.
 // What the system refuses is thrown as std::system_error, what is wrong with the contents as BadFile.
 //
 // zlib is looked for when a gzipped file is met: neither its headers nor a link to it are needed to build.
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -192,10 +193,25 @@ void read_pieces(const E& exec, int fd, size_t size, Buffer& text) {
   if (::lseek(fd, static_cast<off_t>(text.size()), SEEK_SET) < 0) throw_errno();
 }
 
+// How much memory a file may ask for is bounded by what it holds: a few bytes can be gzip's word for a terabyte, or the
+// size line of a matrix with 10¹² rows. The bound is 64 times its size, and a gibibyte for small files; `max_bytes`,
+// the caller's, takes its place.
+struct MemoryBound {
+  uint64_t bytes = 0;
+  static MemoryBound of(uint64_t size, std::optional<int64_t> max_bytes) {
+    if (max_bytes) return {static_cast<uint64_t>(std::max<int64_t>(*max_bytes, 0))};
+    return {std::max(uint64_t{1} << 30, size > UINT64_MAX / 64 ? UINT64_MAX : 64 * size)};
+  }
+  // For messages, after what is too much.
+  std::string text() const {
+    return "more than the " + std::to_string(bytes) + " bytes that a file of its size may take; max_bytes raises this";
+  }
+};
+
 // The contents of a regular file, unzipped if they begin as gzip's do, whatever its name. A line end follows the
 // text, outside its size, so that no line is without one.
 template <Host E = Serial>
-Buffer read_file(const std::string& path, const E& exec = {}) {
+Buffer read_file(const std::string& path, const E& exec = {}, std::optional<int64_t> max_bytes = {}) {
   struct stat about{};
   if (::stat(path.c_str(), &about) != 0) throw_errno();
   if (S_ISDIR(about.st_mode)) throw_errno(EISDIR);
@@ -204,11 +220,15 @@ Buffer read_file(const std::string& path, const E& exec = {}) {
   unsigned char magic[2] = {};
   const bool zipped = ::pread(file.get(), magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
   std::unique_ptr<Gzip> gzip = zipped ? std::make_unique<Gzip>(file.get(), "rb") : nullptr;
+  const auto size = static_cast<uint64_t>(about.st_size);
+  const auto bound = MemoryBound::of(size, max_bytes);
+  if (!zipped && size > bound.bytes) throw BadFile("it is " + std::to_string(size) + " bytes, " + bound.text());
   Buffer text;
-  text.reserve(static_cast<size_t>(about.st_size) * (zipped ? 4 : 1) + 1);  // one more, to see the end
-  if (!zipped) read_pieces(exec, file.get(), static_cast<size_t>(about.st_size), text);
+  text.reserve(zipped ? std::min(4 * size, bound.bytes) + 1 : size + 1);  // one more, to see the end
+  if (!zipped) read_pieces(exec, file.get(), size, text);
   for (;;) {  // what is zipped, or has been added since
-    if (text.room() == 0) text.reserve(2 * text.size());
+    if (text.size() > bound.bytes) throw BadFile("unzipped it is " + bound.text());
+    if (text.room() == 0) text.reserve(std::min<uint64_t>(2 * text.size(), bound.bytes + 1));
     const ssize_t got = gzip ? static_cast<ssize_t>(gzip->read(text.end(), text.room()))
                              : ::read(file.get(), text.end(), std::min<size_t>(text.room(), 1 << 30));
     if (got < 0 && errno == EINTR) continue;
@@ -221,75 +241,5 @@ Buffer read_file(const std::string& path, const E& exec = {}) {
   *text.end() = '\n';
   return text;
 }
-
-// A file that appears whole or not at all: written beside its place under another name, flushed to the disk, renamed.
-// Without a commit() the old file stays and the new one is removed. Gzipped if its name ends in .gz. An existing file
-// keeps its mode; a symbolic link is followed.
-class AtomicFile {
- public:
-  explicit AtomicFile(const std::string& path) : path_(resolved(path)), temporary_(beside(path_)), file_(create()) {
-    if (path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0) try {
-        gzip_ = std::make_unique<Gzip>(file_.get(), "wb");
-      } catch (...) {
-        ::unlink(temporary_.c_str());
-        throw;
-      }
-  }
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
-  ~AtomicFile() {
-    if (!committed_) ::unlink(temporary_.c_str());
-  }
-
-  void write(std::string_view text) {
-    if (gzip_) return gzip_->write(text);
-    while (!text.empty()) {
-      const ssize_t put = ::write(file_.get(), text.data(), std::min<size_t>(text.size(), 1 << 30));
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) throw_errno();
-      text.remove_prefix(static_cast<size_t>(put));
-    }
-  }
-
-  void commit() {
-    errno = 0;
-    if (gzip_ && !gzip_->close()) throw_errno(errno ? errno : EIO);
-    struct stat old{};
-    const bool exists = ::stat(path_.c_str(), &old) == 0;
-    if (exists && ::fchmod(file_.get(), old.st_mode & 07777) != 0) throw_errno();
-    if (::fsync(file_.get()) != 0) throw_errno();
-    file_.close();
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_errno();
-    committed_ = true;
-    const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return;  // the file is there; only a power cut could still undo the renaming
-    ::fsync(folder);
-    ::close(folder);
-  }
-
- private:
-  static std::string folder_of(const std::string& path) {
-    const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  }
-  static std::string resolved(const std::string& path) {
-    struct stat about{};
-    if (::stat(path.c_str(), &about) != 0) return path;
-    if (S_ISDIR(about.st_mode)) throw_errno(EISDIR);
-    if (!S_ISREG(about.st_mode)) throw BadFile("is not a regular file");
-    const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
-    return real ? real.get() : path;
-  }
-  static std::string beside(const std::string& path) {
-    static std::atomic<int64_t> count = 0;
-    return folder_of(path) + ".gossamer-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp";
-  }
-  int create() const { return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }
-
-  std::string path_, temporary_;
-  Descriptor file_;
-  std::unique_ptr<Gzip> gzip_;
-  bool committed_ = false;
-};
 
 }  // namespace gossamer

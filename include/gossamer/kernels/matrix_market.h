@@ -6,8 +6,9 @@
 //   5 5 8                                                  rows, cols, entries (array: rows, cols)
 //   1 1 2.5                                                row, col (from 1), value; one entry a line
 //
-// A file is read in three steps, none of which trusts it:
+// A file is read in four steps, none of which trusts it:
 //   read_header   the banner and the sizes
+//   check_rows    whether an index for every row is within what the file may take
 //   split         cuts the body into parts at line ends and counts: as many entries as announced, before anything of
 //                 that size is allocated
 //   read_*        the numbers, each part at its own place: the same result for every number of threads
@@ -27,6 +28,7 @@
 #include <vector>
 
 #include <gossamer/kernels/exec.h>
+#include <gossamer/kernels/file.h>
 
 namespace gossamer::matrix_market {
 
@@ -171,6 +173,15 @@ inline Header read_header(std::string_view text) {
   h.body = std::min(stop + 1, end);
   ++h.line;
   return h;
+}
+
+// An indptr has a number for every row, also for empty ones: a size line of a few bytes could fill the memory.
+inline void check_rows(const Header& h, const MemoryBound& bound) {
+  const uint64_t rows = static_cast<uint64_t>(h.rows), width = rows >> 31 ? 8 : 4;
+  if (h.format == Format::array || rows < bound.bytes / width) return;
+  throw Error(h.line - 1, std::to_string(rows) + " rows for " + std::to_string(h.entries) +
+                              " entries are too many for a CSR matrix, whose index for every row takes " +
+                              bound.text());
 }
 
 // Lines and, among them, entries.

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <gossamer/kernels/atomic_file.h>
 #include <gossamer/kernels/deflate.h>
-#include <gossamer/kernels/file.h>
 
 namespace gossamer {
 

@@ -134,24 +134,35 @@ inline uint64_t directory_record(std::string_view file) {
 
 }  // namespace npz
 
-inline std::vector<StoredArray> read_npz(const std::string& path) {
-  const Buffer contents = read_file(path);
-  const std::string_view file = contents.view();
+// The arrays of a .npz file that are asked for by name, or all of them. What they unpack to is bounded, also where many
+// names share one place in the file; the others are not looked at.
+inline std::vector<StoredArray> arrays_of(std::string_view file, const std::vector<std::string_view>& names,
+                                          const MemoryBound& bound) {
   const uint64_t end = npz::directory_record(file), count = npz::number(file, end + 10, 2);
-  uint64_t at = npz::number(file, end + 16, 4);
+  uint64_t at = npz::number(file, end + 16, 4), taken = 0;
   if (count == 0xFFFF || at == 0xFFFFFFFF) throw BadFile("more than 4 GiB are not read here");
   std::vector<StoredArray> arrays;
   for (uint64_t k = 0; k < count; ++k) {
     if (npz::piece(file, at, 4) != "PK\x01\x02") throw BadFile("its directory is damaged");
     const uint64_t length = npz::number(file, at + 28, 2);
-    std::string name(npz::piece(file, at + 46, length));
-    if (name.ends_with(".npy")) {
-      name.resize(name.size() - 4);
-      arrays.push_back(npz::npy(std::move(name), npz::entry_data(file, at)));
+    std::string_view name = npz::piece(file, at + 46, length);
+    const bool array = name.ends_with(".npy");
+    if (array) name.remove_suffix(4);
+    if (array && (names.empty() || std::find(names.begin(), names.end(), name) != names.end())) {
+      const uint64_t size = npz::number(file, at + 24, 4);
+      if (size > bound.bytes - taken) throw BadFile("its arrays are " + bound.text());
+      taken += size;
+      arrays.push_back(npz::npy(std::string(name), npz::entry_data(file, at)));
     }
     at += 46 + length + npz::number(file, at + 30, 2) + npz::number(file, at + 32, 2);
   }
   return arrays;
+}
+
+inline std::vector<StoredArray> read_npz(const std::string& path, const std::vector<std::string_view>& names = {},
+                                         std::optional<int64_t> max_bytes = {}) {
+  const Buffer contents = read_file(path, Serial{}, max_bytes);
+  return arrays_of(contents.view(), names, MemoryBound::of(contents.size(), max_bytes));
 }
 
 }  // namespace gossamer

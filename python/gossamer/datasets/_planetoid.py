@@ -8,10 +8,7 @@ takes the numbers and runs nothing of NumPy's or SciPy's: a file can be wrong, b
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import pickle
-import re
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -25,6 +22,7 @@ from gossamer._files import PathLike, atomic
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer.datasets._folder import integers
 from gossamer.datasets._graph import Graph, assemble
+from gossamer.datasets._unpickle import PickledArray, PickledMatrix, Refused, unpickle
 
 SOURCE = "https://raw.githubusercontent.com/kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3/data/"
 NAMES = ("cora", "citeseer", "pubmed")
@@ -55,12 +53,8 @@ def read(name: str, root: Path, source: str = SOURCE) -> Graph:
     where = f"planetoid: {root}/ind.{name}"
     try:
         return _assemble(where, root / f"ind.{name}")
-    except _Refused as error:
+    except Refused as error:
         raise ValueError(f"{where}.{error}") from None
-
-
-class _Refused(ValueError):
-    """What is wrong with a part; the message begins with its name."""
 
 
 def _assemble(where: str, stem: Path) -> Graph:
@@ -69,12 +63,12 @@ def _assemble(where: str, stem: Path) -> Graph:
     test = integers(Path(f"{stem}.test.index"))
     for part, features, classes in (("x", x, y), ("tx", tx, ty), ("allx", allx, ally)):
         if features.shape[0] != len(classes) or features.shape[1] != allx.shape[1]:
-            raise _Refused(f"{part}: features of shape {features.shape} for {len(classes)} labels")
+            raise Refused(f"{part}: features of shape {features.shape} for {len(classes)} labels")
     if len(test) != len(ty) or len(test) == 0:
-        raise _Refused(f"test.index: {len(test)} nodes, but there are features of {len(ty)}")
+        raise Refused(f"test.index: {len(test)} nodes, but there are features of {len(ty)}")
     known, nodes = len(ally), int(test.max()) + 1
     if int(test.min()) < known or nodes > known + 10 * len(test):
-        raise _Refused(f"test.index: its nodes are {int(test.min())} to {nodes - 1}, but allx has {known}")
+        raise Refused(f"test.index: its nodes are {int(test.min())} to {nodes - 1}, but allx has {known}")
 
     # Nodes 0 … known - 1 stand in allx, the test nodes in tx; a node in neither has no features and no class.
     labels = torch.full((nodes,), -1)
@@ -90,153 +84,39 @@ def _assemble(where: str, stem: Path) -> Graph:
 
 def _matrix(stem: Path, part: str) -> SparseMatrix:
     """A pickled scipy.sparse.csr_matrix, as float32."""
-    state = _unpickle(stem, part, _Matrix).state
+    state = unpickle(stem, part, PickledMatrix).state
     shape = state.get("_shape")
     arrays = [state.get(name) for name in ("indptr", "indices", "data")]
     if not (isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(size, int) for size in shape)):
-        raise _Refused(f"{part}: its shape is {shape!r:.80}, not (rows, cols)")
-    if not all(isinstance(array, _Array) and array.numbers().ndim == 1 for array in arrays):
-        raise _Refused(f"{part}: it lacks indptr, indices or data")
-    indptr, indices, values = (torch.from_numpy(array.numbers()) for array in arrays if isinstance(array, _Array))
+        raise Refused(f"{part}: its shape is {shape!r:.80}, not (rows, cols)")
+    if not all(isinstance(array, PickledArray) and array.numbers().ndim == 1 for array in arrays):
+        raise Refused(f"{part}: it lacks indptr, indices or data")
+    indptr, indices, values = (torch.from_numpy(array.numbers()) for array in arrays if isinstance(array, PickledArray))
     try:
         return from_csr(indptr, indices, values.float(), (shape[0], shape[1]))
     except (ValueError, TypeError, RuntimeError, IndexError) as error:
-        raise _Refused(f"{part}: {error}") from None
+        raise Refused(f"{part}: {error}") from None
 
 
 def _classes(stem: Path, part: str) -> Tensor:
     """The classes of a pickled one-hot array; -1 for a row of zeros."""
-    one_hot = _unpickle(stem, part, _Array).numbers()
+    one_hot = unpickle(stem, part, PickledArray).numbers()
     if one_hot.ndim != 2 or one_hot.shape[1] == 0 or not np.isin(one_hot, (0, 1)).all() or (one_hot.sum(1) > 1).any():
-        raise _Refused(f"{part}: labels of shape {one_hot.shape} that are not one-hot")
+        raise Refused(f"{part}: labels of shape {one_hot.shape} that are not one-hot")
     return torch.from_numpy(np.where(one_hot.any(1), one_hot.argmax(1), -1)).long()
 
 
 def _adjacency(stem: Path, nodes: int) -> SparseMatrix:
     """Both directions of each edge of a pickled {node: neighbours}, once, without self-loops."""
-    neighbours = _unpickle(stem, "graph", dict)
+    neighbours = unpickle(stem, "graph", dict)
     for node, others in neighbours.items():
         if not isinstance(others, list) or not all(type(k) is int and 0 <= k < nodes for k in (node, *others)):
-            raise _Refused(f"graph: the neighbours of {node!r:.40} are not nodes below {nodes}")
+            raise Refused(f"graph: the neighbours of {node!r:.40} are not nodes below {nodes}")
     rows = torch.tensor([node for node, others in neighbours.items() for _ in others], dtype=torch.int64)
     cols = torch.tensor([other for others in neighbours.values() for other in others], dtype=torch.int64)
     apart = rows != cols
     rows, cols = torch.cat([rows[apart], cols[apart]]), torch.cat([cols[apart], rows[apart]])
     return from_coo(rows, cols, torch.ones(len(rows)), (nodes, nodes))
-
-
-class _Type:
-    """Stands for numpy.dtype: plain numbers only."""
-
-    def __init__(self, code: str = "", *_: Any) -> None:
-        if not (isinstance(code, str) and re.fullmatch(r"[biuf][1248]", code)):
-            raise _Refused(f"arrays of {code!r:.40} are not numbers")
-        self.code, self.order = code, "<"
-
-    def __setstate__(self, state: Any) -> None:
-        order = state[1] if isinstance(state, tuple) and len(state) > 1 else None
-        if order not in ("<", ">", "|", "="):
-            raise _Refused("a dtype without a byte order")
-        self.order = order
-
-
-class _Array:
-    """Stands for numpy.ndarray, and for what makes an empty one."""
-
-    def __init__(self, *_: Any) -> None:
-        pass
-
-    def __setstate__(self, state: Any) -> None:
-        self.state = state
-
-    def numbers(self) -> Array:
-        """The array itself, or an error unless shape, dtype and data fit."""
-        try:
-            _, shape, dtype, fortran, data = self.state
-            raw = data.encode("latin1") if isinstance(data, str) else data
-            sizes = tuple(shape)
-            if not (
-                isinstance(dtype, _Type) and isinstance(raw, bytes) and all(type(n) is int and n >= 0 for n in sizes)
-            ):
-                raise _Refused("an array that is not numbers of a shape")
-            array = np.frombuffer(raw, np.dtype(dtype.order + dtype.code))
-            shaped = array.reshape(sizes, order="F" if fortran else "C")
-            return np.array(shaped, dtype=array.dtype.newbyteorder("="), order="C")
-        except (AttributeError, TypeError, ValueError) as error:
-            raise _Refused(f"a damaged array: {error}") from None
-
-
-class _Matrix:
-    """Stands for scipy.sparse.csr_matrix."""
-
-    state: dict[str, Any]
-
-    def __setstate__(self, state: Any) -> None:
-        if not isinstance(state, dict):
-            raise _Refused("a sparse matrix without its arrays")
-        self.state = state
-
-
-class _Bytes:
-    """Stands for codecs.encode, by which Python 3 writes bytes for Python 2."""
-
-    def __new__(cls, text: Any = "", encoding: Any = "latin1") -> Any:
-        if not isinstance(text, str) or encoding != "latin1":
-            raise _Refused("bytes that are not written as latin1")
-        return text.encode("latin1")
-
-    def __setstate__(self, state: Any) -> None:
-        raise _Refused("bytes that are more than bytes")
-
-
-class _Neighbours(dict[Any, Any]):
-    """Stands for collections.defaultdict."""
-
-    def __init__(self, *_: Any) -> None:
-        super().__init__()
-
-    def __setstate__(self, state: Any) -> None:
-        raise _Refused("neighbours that are more than a dict")
-
-
-# Everything a file may name, and what it gets. All of it is classes, which a file cannot write attributes to.
-_KNOWN: dict[tuple[str, str], type[Any]] = {
-    ("__builtin__", "list"): list,
-    ("__builtin__", "bytes"): _Bytes,
-    ("_codecs", "encode"): _Bytes,
-    ("builtins", "list"): list,
-    ("collections", "defaultdict"): _Neighbours,
-    ("numpy", "dtype"): _Type,
-    ("numpy", "ndarray"): _Array,
-    ("numpy.core.multiarray", "_reconstruct"): _Array,
-    ("numpy._core.multiarray", "_reconstruct"): _Array,
-    ("scipy.sparse.csr", "csr_matrix"): _Matrix,
-    ("scipy.sparse._csr", "csr_matrix"): _Matrix,
-}
-
-
-class _Unpickler(pickle._Unpickler):  # the one in Python: that in C allocates what a file of a few bytes asks for
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _KNOWN:
-            raise _Refused(f"it names {module}.{name}, which is no part of a graph")
-        return _KNOWN[module, name]
-
-    def persistent_load(self, pid: Any) -> Any:
-        raise _Refused("it refers to something outside of the file")
-
-
-def _unpickle(stem: Path, part: str, kind: type[Any]) -> Any:
-    with Path(f"{stem}.{part}").open("rb") as file:
-        contents = io.BytesIO(file.read())
-    try:
-        found = _Unpickler(contents, encoding="latin1").load()
-    except MemoryError:
-        raise _Refused(f"{part}: it asks for more memory than there is") from None
-    except Exception as error:  # an unpickler may raise anything at bytes that are no pickle
-        raise _Refused(f"{part}: {error if isinstance(error, _Refused) else f'not a pickle ({error!r:.80})'}") from None
-    if not isinstance(found, kind) or (kind is _Matrix and not hasattr(found, "state")):
-        raise _Refused(f"{part}: it holds a {type(found).__name__.strip('_').lower()}, not what belongs there")
-    return found
 
 
 def _download(source: str, path: Path) -> None:

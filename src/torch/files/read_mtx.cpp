@@ -38,15 +38,6 @@ at::ScalarType parsed_as(const std::string& path, Field field, std::optional<at:
   return file_type == at::kComplexDouble && *dtype == at::kComplexFloat ? at::kComplexFloat : file_type;
 }
 
-// An indptr has a number for every row, also for empty ones. Without this check a size line of a few bytes could fill
-// the memory.
-void check_rows(const Header& h, size_t bytes) {
-  constexpr int64_t allowed = int64_t{1} << 27, rows_a_byte = 64;
-  if (h.rows <= allowed || h.rows / rows_a_byte <= static_cast<int64_t>(bytes)) return;
-  throw mm::Error(h.line - 1, std::to_string(h.rows) + " rows for " + std::to_string(h.entries) +
-                                  " entries are too many for a CSR matrix, which has an index for every row");
-}
-
 // Uninitialised, on large pages where the system has them.
 Tensor buffer(int64_t n, at::ScalarType type) {
   Tensor t = at::empty({n}, type);
@@ -104,15 +95,15 @@ Tensor within_range(const std::string& path, const Tensor& values, at::ScalarTyp
   return cast;
 }
 
-Contents read(c10::string_view path_, std::optional<at::ScalarType> dtype) {
+Contents read(c10::string_view path_, std::optional<at::ScalarType> dtype, std::optional<int64_t> max_bytes) {
   const std::string path = file_name("read_mtx", path_);
   try {
-    const Buffer file = read_file(path, torch_pool());
+    const Buffer file = read_file(path, torch_pool(), max_bytes);
     const std::string_view text = file.view();
     const Header h = mm::read_header(text);
     const auto parsed = parsed_as(path, h.field, dtype);
     const TextParts parts = mm::split(torch_pool(), h, text.data() + text.size());
-    if (h.format == Format::coordinate) check_rows(h, text.size());
+    mm::check_rows(h, MemoryBound::of(text.size(), max_bytes));
     std::vector<Tensor> result = read_parts(h, parts, parsed);
     if (dtype) result.back() = within_range(path, result.back(), *dtype);
     return {result, h.rows, h.cols, 0};
@@ -125,27 +116,29 @@ Contents read(c10::string_view path_, std::optional<at::ScalarType> dtype) {
   }
 }
 
-Contents call_read(const std::string& path, std::optional<at::ScalarType> dtype) {
-  auto contents = read(path, dtype);
+Contents call_read(const std::string& path, std::optional<at::ScalarType> dtype, std::optional<int64_t> max_bytes) {
+  auto contents = read(path, dtype, max_bytes);
   check_system("read_mtx", path, std::get<3>(contents));
   return contents;
 }
 
 }  // namespace
 
-SparseMatrix read_mtx(const std::string& path, std::optional<at::ScalarType> dtype) {
-  const auto [tensors, rows, cols, error] = call_read(path, dtype);
+SparseMatrix read_mtx(const std::string& path, std::optional<at::ScalarType> dtype, std::optional<int64_t> max_bytes) {
+  const auto [tensors, rows, cols, error] = call_read(path, dtype, max_bytes);
   TORCH_CHECK_VALUE(tensors.size() == 3, path, " is an array file, a dense matrix: read_mtx_array reads it");
   return SparseMatrix(tensors[0], tensors[1], tensors[2], {rows, cols}, /*check=*/false);
 }
 
-Tensor read_mtx_array(const std::string& path, std::optional<at::ScalarType> dtype) {
-  const auto [tensors, rows, cols, error] = call_read(path, dtype);
+Tensor read_mtx_array(const std::string& path, std::optional<at::ScalarType> dtype, std::optional<int64_t> max_bytes) {
+  const auto [tensors, rows, cols, error] = call_read(path, dtype, max_bytes);
   TORCH_CHECK_VALUE(tensors.size() == 1, path, " is a coordinate file, a sparse matrix: read_mtx reads it");
   return tensors[0];
 }
 
-static const Composites composites =
-    Composites().def("read_mtx(str path, ScalarType? dtype) -> (Tensor[] parts, int rows, int cols, int error)", read);
+static const Composites composites = Composites().def(
+    "read_mtx(str path, ScalarType? dtype, int? max_bytes=None) "
+    "-> (Tensor[] parts, int rows, int cols, int error)",
+    read);
 
 }  // namespace gossamer

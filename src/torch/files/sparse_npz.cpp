@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "core/csr.h"
+#include "core/launch.h"
 #include "files/mtx.h"
 #include "files/npz.h"
 
@@ -51,7 +52,13 @@ SparseMatrix from_csr(const Tensor& indptr, const Tensor& indices, const Tensor&
   return SparseMatrix(indptr, indices, values, shape);  // which says what is wrong, if anything
 }
 
-SparseMatrix from_arrays(const Arrays& arrays) {
+// A row of which a file says nothing still has a place in indptr: `rows` as the matrix will have them.
+void check_rows(int64_t rows, const MemoryBound& bound) {
+  if (static_cast<uint64_t>(rows) < bound.bytes / 8) return;
+  throw BadFile("its shape has " + std::to_string(rows) + " rows, whose indices take " + bound.text());
+}
+
+SparseMatrix from_arrays(const Arrays& arrays, const MemoryBound& bound) {
   constexpr const char *integers = "iu", *numbers = "biufc";
   const std::string format = text_of(array_of(arrays, "format", 0, "SU"));
   const Tensor sizes = tensor_of(array_of(arrays, "shape", 1, integers)).to(at::kLong);
@@ -60,6 +67,7 @@ SparseMatrix from_arrays(const Arrays& arrays) {
   const Shape shape = {number_at(sizes, 0), number_at(sizes, 1)};
   const Tensor values = tensor_of(array_of(arrays, "data", 1, numbers));
   const auto indices = [&](const char* name) { return tensor_of(array_of(arrays, name, 1, integers)); };
+  if (format != "csr") check_rows(shape[0], bound);  // which has them in the file
   if (format == "coo") return from_coo(indices("row"), indices("col"), values, shape);
   if (format == "csr") return from_csr(indices("indptr"), indices("indices"), values, shape);
   if (format == "csc") return from_csr(indices("indptr"), indices("indices"), values, {shape[1], shape[0]}).T();
@@ -68,10 +76,13 @@ SparseMatrix from_arrays(const Arrays& arrays) {
 
 }  // namespace
 
-SparseMatrix load_npz(const std::string& given) {
+SparseMatrix load_npz(const std::string& given, std::optional<int64_t> max_bytes) {
   const std::string path = file_name("load_npz", given);
   try {
-    return from_arrays(read_npz(path));
+    const Buffer file = read_file(path, torch_pool(), max_bytes);
+    const auto bound = MemoryBound::of(file.size(), max_bytes);
+    return from_arrays(arrays_of(file.view(), {"format", "shape", "data", "indptr", "indices", "row", "col"}, bound),
+                       bound);
   } catch (const BadFile& error) {
     TORCH_CHECK_VALUE(false, "load_npz: ", path, ": ", error.what());
   } catch (const std::system_error& error) {

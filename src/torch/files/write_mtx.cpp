@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tensors to MatrixMarket files: one op, called by both front ends. Everything is checked before a file is touched.
 #include <ATen/ATen.h>
-#include <gossamer/kernels/file.h>
+#include <gossamer/kernels/atomic_file.h>
 #include <gossamer/kernels/matrix_market_write.h>
 
 #include <gossamer/io.h>
