@@ -14,6 +14,8 @@ from gossamer.equations import golden
 
 EPILOG = "The names, shapes and equation numbers are in docs/equations.md. The same options give the same bytes."
 
+LARGEST = 2**31 - 1
+
 
 def add(subparsers: Any) -> None:
     """Add the parser of this command."""
@@ -33,6 +35,11 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Read or make the graph, compute, write, and say what was written."""
+    for name in ("hidden", "heads"):
+        if not all(1 <= value <= LARGEST for value in getattr(arguments, name)):
+            raise ValueError(f"--{name} must be in 1 … {LARGEST}, not {getattr(arguments, name)}")
+    if not 0 <= arguments.seed < 2**63:
+        raise ValueError(f"--seed must be in 0 … 2^63 - 1, not {arguments.seed}")
     if arguments.data == "synthetic":
         graph = datasets.stochastic_block_model((60, 60, 60), num_features=12, seed=arguments.seed)
     else:
