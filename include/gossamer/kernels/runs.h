@@ -30,11 +30,11 @@ bool continues_run(const PatternView<I>& A, const I* perm, int64_t b, int64_t i)
   const int64_t before = A.indptr[i - 1], p = A.indptr[i], n = p - before;
   if (A.indptr[i + 1] - p != n || n > most_entries) return false;
   for (int64_t k = 0; k < n; ++k)
-    if (A.indices[p + k] - A.indices[before + k] != 1) return false;
+    if (int64_t{A.indices[p + k]} - A.indices[before + k] != 1) return false;
   if (!perm) return true;
   const I *first = perm + A.indptr[b], *second = first + n;
   for (int64_t k = 0; k < n; ++k)
-    if (perm[p + k] - perm[before + k] != second[k] - first[k]) return false;
+    if (int64_t{perm[p + k]} - perm[before + k] != int64_t{second[k]} - first[k]) return false;
   return true;
 }
 

@@ -108,7 +108,11 @@ Tensor ops::probe_direction(int64_t cols, int64_t seed, at::ScalarType dtype) {
 
 Tensor ops::probe_point(const Tensor& x, int64_t seed, int64_t k) {
   TORCH_CHECK_VALUE(x.dim() == 1, "probe_point: x must be (n,), not ", shape_text(x));
-  const Tensor change = probe_direction(x.size(0), seed + 7919 * k, x.scalar_type()).to(x.device()) / 16;
+  const Tensor change =
+      probe_direction(x.size(0), static_cast<int64_t>(static_cast<uint64_t>(seed) + 7919 * static_cast<uint64_t>(k)),
+                      x.scalar_type())
+          .to(x.device()) /
+      16;
   const Tensor mean = x.square().mean().sqrt(), size = at::where(mean.gt(0), mean, at::ones_like(mean));
   return at::where(x.eq(0), size * change, x + x * change);
 }

@@ -192,6 +192,8 @@ ops::Parts ops::stack(TensorList indptrs, TensorList indices, TensorList values,
 // v on diagonal k of the smallest square matrix that has it.
 ops::Parts ops::diag(const Tensor& v, int64_t k) {
   TORCH_CHECK_VALUE(v.dim() == 1 || v.dim() == 2, "diag: wants v of shape (n,) or (n, H), not ", shape_text(v));
+  const int64_t most = std::numeric_limits<int64_t>::max() / 4;
+  TORCH_CHECK_VALUE(-most < k && k < most, "diag: there is no matrix with a diagonal ", k);
   const int64_t count = v.size(0), below = std::max<int64_t>(-k, 0), beside = std::max<int64_t>(k, 0);
   const int64_t n = count + below + beside;
   const auto options = v.options().dtype(index_type(false, {n})).requires_grad(false);

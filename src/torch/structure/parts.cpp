@@ -47,6 +47,7 @@ void check_index(const Tensor& index, bool columns) {
 Tensor in_range(const Tensor& index, int64_t size, bool columns) {
   const char* name = columns ? "cols" : "rows";
   check_index(index, columns);
+  TORCH_CHECK_VALUE(size >= 0, "index: a matrix has no ", size, " ", name);
   const Tensor at = index.to(at::kCPU, at::kLong, /*non_blocking=*/false, /*copy=*/true).contiguous();
   int64_t* k = mutable_ptr<int64_t>(at);
   for (int64_t q = 0; q < at.numel(); ++q) {
