@@ -3,6 +3,7 @@
 # make docs   the documentation, into build/docs                     make gpu-report   tests and times on a GPU
 # make state   long runs of the state machines        make mutation   do the tests notice changed operators?
 # make bench-check   the instructions of the kernels beside those on record
+# make fuzz   ten million executions of the fuzzers                   make test-large   more than 2³¹ entries, in 20 GiB
 # Everything lives in .venv and build/; a second run starts in seconds.
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -15,7 +16,8 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-.PHONY: demo test test-aarch64 state mutation bench bench-check gpu-report docs lint format build all setup dev clean
+.PHONY: demo test test-aarch64 test-large fuzz state mutation bench bench-check gpu-report docs lint format build all \
+        setup dev clean
 
 # Threads that wait sleep: with other processes on the cores, spinning ones cost the report two minutes of five.
 demo: build
@@ -30,9 +32,9 @@ test: lint all dev
 	rm -rf $(RESULTS) && mkdir -p $(RESULTS)
 	$(CTEST) $(RESULTS)/1_kernels.xml --preset dev
 	$(CTEST) $(RESULTS)/2_front_end.xml --preset release
-	$(PYTEST) --junitxml=$(RESULTS)/3_python.xml tests --ignore=tests/solve/test_engines.py
+	$(PYTEST) --junitxml=$(RESULTS)/3_python.xml tests --ignore=tests/solve/test_engines.py --ignore=tests/fuzz
 	GOSSAMER_STANDIN=off $(PYTEST) --junitxml=$(RESULTS)/4_engines.xml tests/solve/test_engines.py
-	scripts/sanitized.sh $(PYTEST) --junitxml=$(RESULTS)/5_sanitized.xml tests/table -k "not compiles and not opcheck"
+	scripts/sanitized.sh $(PYTEST) --junitxml=$(RESULTS)/5_sanitized.xml tests/table tests/fuzz -k "not compiles and not opcheck"
 	$(COUNT)
 	@echo && $(BIN)/python scripts/skipped.py $(RESULTS)
 
@@ -50,6 +52,17 @@ mutation: build
 # The torch-free core on another processor, which qemu plays: see scripts/aarch64.sh. Takes minutes, and apt for its tools.
 test-aarch64: setup
 	scripts/aarch64.sh
+
+# The fuzzers for as long as ten million executions take; `make fuzz SEED=2 MILLIONS=1` other ones. See tests/fuzz.
+SEED ?= 1
+MILLIONS ?= 10
+fuzz: dev
+	scripts/fuzz.sh $(SEED) $(MILLIONS)
+
+# More than 2³¹ entries, and entries × heads beyond that. Wants 20 GiB; `make test-large LARGE=10000000` is a rehearsal.
+LARGE ?= 2200000000
+test-large: build
+	GOSSAMER_LARGE=$(LARGE) GOSSAMER_STANDIN=off $(BIN)/python -m pytest -x tests/faults/test_large.py
 
 bench: build
 	$(BIN)/python -m bench $(ARGS)

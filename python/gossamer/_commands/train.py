@@ -26,6 +26,8 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--seed", type=int, default=0)
     settings = "output heads 8, lr 0.01, weight decay 0.001: the GAT paper's for PubMed"
     parser.add_argument("--pubmed", action="store_true", help=settings)
+    kept = "keep the state here after each epoch, and go on from it: FILE.1, FILE.2, … with several runs"
+    parser.add_argument("--resume", metavar="FILE", help=kept)
     for name in INTEGERS + NUMBERS:
         kind = int if name in INTEGERS else float
         parser.add_argument(
@@ -74,7 +76,8 @@ def run(arguments: argparse.Namespace) -> None:
             def show(epoch: int, loss: float, accuracy: float, task: Any = task) -> None:
                 progress.update(task, completed=epoch, state=f"loss {loss:.3f}, validation {accuracy:.1%}")
 
-            _, result = train(graph, recipe, arguments.seed + k, show)
+            file = arguments.resume if arguments.runs == 1 or not arguments.resume else f"{arguments.resume}.{k + 1}"
+            _, result = train(graph, recipe, arguments.seed + k, show, resume=file)
             progress.remove_task(task)
             tests.append(result.test)
             print(

@@ -12,8 +12,10 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, elu, relu
 
 from gossamer._attention import dropout
+from gossamer._files import PathLike
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer.datasets import Graph
+from gossamer.nn._checkpoint import Checkpoint
 from gossamer.nn._gat_conv import GATConv
 from gossamer.nn._gatv2_conv import GATv2Conv
 from gossamer.nn._gcn_conv import GCNConv
@@ -105,12 +107,14 @@ def train(
     seed: int = 0,
     progress: Callable[[int, float, float], None] | None = None,
     network: Callable[[Recipe, int, int], Any] = NodeClassifier,
+    resume: PathLike | None = None,
 ) -> tuple[Any, Trained]:
     """Adam on the cross entropy of the training nodes. Weight decay is on the first layer for GCN, on all for GAT.
 
     ``progress(epoch, loss, validation accuracy)`` is called after each epoch. With patience, training stops when
     neither the validation loss nor the accuracy has improved for that long, and the best parameters are restored.
-    ``network`` makes what is trained: a module whose layers are called ``first`` and ``second``.
+    ``network`` makes what is trained: a module whose layers are called ``first`` and ``second``. ``resume`` is a file
+    that holds the state after each epoch: if it is there, the training goes on from it and ends with the same bits.
     """
     torch.manual_seed(seed)
     net = network(recipe, graph.num_features, graph.num_classes)
@@ -122,10 +126,14 @@ def train(
         {"params": net.second.parameters(), "weight_decay": second_decay},
     ]
     optimizer = torch.optim.Adam(groups, lr=recipe.lr)
-    best_loss, best_accuracy, best_state, waited = float("inf"), 0.0, None, 0
-    losses: list[float] = []
-    epoch = 0
-    for epoch in range(1, recipe.epochs + 1):
+    best, losses, epoch = Best(), list[float](), 0
+    checkpoint = None if resume is None else Checkpoint(resume, recipe, seed, graph)
+    if checkpoint is not None and checkpoint.state is not None:
+        net.load_state_dict(checkpoint.state["net"])
+        optimizer.load_state_dict(checkpoint.state["optimizer"])
+        best, losses, epoch = Best(**checkpoint.state["best"]), checkpoint.state["losses"], checkpoint.state["epoch"]
+    while epoch < recipe.epochs and not 0 < recipe.patience <= best.waited:
+        epoch += 1
         net.train()
         optimizer.zero_grad()
         out = net(graph.x, graph.adjacency)
@@ -133,22 +141,37 @@ def train(
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-        if recipe.patience == 0 and progress is None:
-            continue
-        val_loss, val_accuracy = validate(net, graph)
+        if recipe.patience or progress is not None:
+            val_loss, val_accuracy = validate(net, graph)
+            if recipe.patience:
+                best.see(net, val_loss, val_accuracy)
+        if checkpoint is not None:
+            state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "best": vars(best)}
+            checkpoint.save({**state, "losses": losses, "epoch": epoch})
         if progress is not None:
             progress(epoch, losses[-1], val_accuracy)
-        if recipe.patience == 0:
-            continue
-        if val_loss <= best_loss or val_accuracy >= best_accuracy:
-            if val_loss <= best_loss and val_accuracy >= best_accuracy:
-                best_state = {name: value.clone() for name, value in net.state_dict().items()}
-            best_loss, best_accuracy, waited = min(best_loss, val_loss), max(best_accuracy, val_accuracy), 0
-        elif (waited := waited + 1) >= recipe.patience:
-            break
-    if best_state is not None:
-        net.load_state_dict(best_state)
+    if best.state is not None:
+        net.load_state_dict(best.state)
     return net, Trained(*accuracies(net, graph), epoch, losses)
+
+
+@dataclass
+class Best:
+    """The best validation so far, and the parameters that had it."""
+
+    loss: float = float("inf")
+    accuracy: float = 0.0
+    state: dict[str, Tensor] | None = None
+    waited: int = 0  # epochs since either has improved
+
+    def see(self, net: torch.nn.Module, loss: float, accuracy: float) -> None:
+        """Another epoch."""
+        if loss > self.loss and accuracy < self.accuracy:
+            self.waited += 1
+            return
+        if loss <= self.loss and accuracy >= self.accuracy:
+            self.state = {name: value.clone() for name, value in net.state_dict().items()}
+        self.loss, self.accuracy, self.waited = min(self.loss, loss), max(self.accuracy, accuracy), 0
 
 
 @torch.no_grad()

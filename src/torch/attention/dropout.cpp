@@ -18,8 +18,8 @@ Tensor mask(const Tensor& indices, SymInt heads_, double p, const Tensor& seed, 
   if (keys) check_keys("dropout_mask", *keys, indices);
   const int64_t entries = indices.size(0), heads = heads_.expect_int();
   int64_t n = 0;
-  TORCH_CHECK_VALUE(heads >= 0 && !__builtin_mul_overflow(entries, heads, &n) && n < INT64_MAX / 8, "dropout_mask: ",
-                    entries, " entries cannot have ", heads, " heads");
+  TORCH_CHECK_VALUE(heads >= 0 && !__builtin_mul_overflow(entries, heads, &n) && n < INT64_MAX / 8,
+                    "dropout_mask: ", entries, " entries cannot have ", heads, " heads");
   const int64_t block = std::max<int64_t>(16384 / std::max<int64_t>(heads, 1), 1);  // entries of a thread at a time
   constexpr int64_t room = 16;  // Whole registers are written, the last one past the end.
   const Dropout dropout = dropout_of(p, seed, keys);

@@ -28,16 +28,13 @@ class Registry {
     return *registry;
   }
   at::Tensor keep(Objects<T> objects, at::IntArrayRef size) {
-    const std::lock_guard lock(mutex_);
-    if (process_ != getpid()) {
-      std::random_device bits;
-      next_ = static_cast<int64_t>(bits() & 0x3fffffff) << 32 | bits();
-      process_ = getpid();
-    }
-    auto* numbers = new std::vector<int64_t>(std::max<size_t>(objects.size(), 1));
-    for (size_t k = 0; k < objects.size(); ++k) objects_[(*numbers)[k] = next_++] = std::move(objects[k]);
+    // Whatever fails from here on, the numbers that have an object by then are dropped: after the lock is.
+    std::shared_ptr<std::vector<int64_t>> numbers(
+        new std::vector<int64_t>(std::max<size_t>(objects.size(), 1), nothing),
+        [this](std::vector<int64_t>* given) { drop(given); });
+    name(objects, *numbers);
     return at::from_blob(
-        numbers->data(), size, [this, numbers](void*) { drop(numbers); }, at::TensorOptions().dtype(at::kLong));
+        numbers->data(), size, [numbers](void*) mutable { numbers.reset(); }, at::TensorOptions().dtype(at::kLong));
   }
   std::shared_ptr<const T> at(int64_t number) {
     const std::lock_guard lock(mutex_);
@@ -49,18 +46,29 @@ class Registry {
   }
 
  private:
-  void drop(std::vector<int64_t>* numbers) {
-    Objects<T> dropped;  // Declared before the lock, so that the objects are freed after it.
+  using Map = std::unordered_map<int64_t, std::shared_ptr<const T>>;
+  static constexpr int64_t nothing = -1;
+
+  void name(Objects<T>& objects, std::vector<int64_t>& numbers) {
     const std::lock_guard lock(mutex_);
-    for (const int64_t number : *numbers)
-      if (const auto found = objects_.find(number); found != objects_.end()) {
-        dropped.push_back(std::move(found->second));
-        objects_.erase(found);
-      }
+    if (process_ != getpid()) {
+      std::random_device bits;
+      next_ = static_cast<int64_t>(bits() & 0x3fffffff) << 32 | bits();
+      process_ = getpid();
+    }
+    for (size_t k = 0; k < objects.size(); ++k) objects_[numbers[k] = next_++] = std::move(objects[k]);
+  }
+  // Called where a tensor is freed, when memory may be what is missing: it allocates nothing.
+  void drop(std::vector<int64_t>* numbers) {
+    for (const int64_t number : *numbers) {
+      typename Map::node_type dropped;  // Declared before the lock, so that the object is freed after it.
+      const std::lock_guard lock(mutex_);
+      dropped = objects_.extract(number);
+    }
     delete numbers;
   }
   std::mutex mutex_;
-  std::unordered_map<int64_t, std::shared_ptr<const T>> objects_;
+  Map objects_;
   int64_t next_ = 0;
   pid_t process_ = 0;
 };
