@@ -50,6 +50,13 @@ def _spgemm_pattern(
     return torch.empty_like(A[0]), some(A[1])
 
 
+def _first_product(
+    A: Sequence[Tensor], a: Tensor, shape_A: Sequence[int], B: Sequence[Tensor], b: Tensor, shape_B: Sequence[int]
+) -> tuple[Tensor, Tensor, Tensor]:
+    entries = some(A[1])
+    return torch.empty_like(A[0]), entries, a.new_empty(entries.shape[0])
+
+
 def _merge(
     A: Sequence[Tensor], B: Sequence[Tensor], shape: Sequence[int], intersect: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -104,6 +111,7 @@ FAKES = (
     _entries,
     _axis_index,
     _spgemm_pattern,
+    _first_product,
     _merge,
     _runs,
     _first_sum,

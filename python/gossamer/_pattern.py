@@ -296,4 +296,4 @@ def simple_within(*patterns: Pattern) -> bool | None:
 
 def _same(P: Pattern, Q: Pattern) -> bool:
     same_kind = P.shape == Q.shape and P.nnz == Q.nnz and P.device == Q.device and P.indptr.dtype == Q.indptr.dtype
-    return same_kind and torch.equal(P.indptr, Q.indptr) and torch.equal(P.indices, Q.indices)
+    return same_kind and torch.equal(P.indices, Q.indices) and torch.equal(P.indptr, Q.indptr)

@@ -79,6 +79,10 @@ def spgemm(A: SparseMatrix, B: SparseMatrix, mask: Pattern | SparseMatrix | None
         raise ValueError(f"spgemm: A is {size(A)} and B is {size(B)}, which do not multiply")
     if mask is None and A._original is not None and B._original is not None:
         return spgemm(B._original, A._original).T  # Aᵀ Bᵀ = (B A)ᵀ
+    if mask is None and A._original is None:
+        first = _first_product(A, B)
+        if first is not None:
+            return first
     pattern = mask.pattern if isinstance(mask, PatternValues) else mask or A.pattern.product(B.pattern)
     for P in (A.pattern, B.pattern, pattern):
         P.check_simple("spgemm")
@@ -89,6 +93,22 @@ def spgemm(A: SparseMatrix, B: SparseMatrix, mask: Pattern | SparseMatrix | None
     tensors = P.tensors_for(B.values, with_transpose=form == _AT_B) if P.device.type == "cuda" else P.tensors()
     left, right = (tensors, A.values, P.shape), (Q.tensors(), B.values, Q.shape)
     return A._trusted(pattern, torch.ops.gossamer.spgemm.default(*left, *right, R.tensors(), R.shape, form))
+
+
+def _first_product(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix | None:
+    """Pattern and values at once, if the patterns have not met; the pattern is kept as ``Pattern.product`` does it. A
+    transform of torch.func, which must not find its way into what is kept, does one after the other."""
+    P, Q = alike(A.pattern, B.pattern)
+    within_a_transform = torch._C._functorch.peek_interpreter_stack() is not None
+    if within_a_transform or P.device.type != "cpu" or Q.device.type != "cpu" or P.keeps("product", Q):
+        return None
+    P.check_simple("spgemm")
+    Q.check_simple("spgemm")
+    A, B = with_matrix(A, B)
+    op = torch.ops.gossamer.first_product.default
+    indptr, indices, c = op(P.tensors(), A.values, P.shape, Q.tensors(), B.values, Q.shape)
+    pattern = Pattern(indptr, indices, (P.shape[0], Q.shape[1]), check=False)
+    return A._trusted(P.keep("product", lambda: pattern, Q), c)
 
 
 def matmul(a: Tensor | SparseMatrix, b: Tensor | SparseMatrix) -> Tensor | SparseMatrix:

@@ -190,7 +190,7 @@ TEST(Merge, UnionAndIntersectionWithTheirMaps) {
 
 // Rows of all lengths, some longer than the eight columns that are compared at once, and the last ones of the arrays.
 template <class T, class J>
-void expect_first_sum(int64_t m, int64_t n, double density_A, double density_B) {
+void expect_first_sum(int64_t m, int64_t n, double density_A, double density_B, int64_t threads = 1) {
   Random random(11);
   const auto A = random_pattern<J>(random, m, n, density_A), B = random_pattern<J>(random, m, n, density_B);
   const auto a = random.values<T>(A.nnz()), b = random.values<T>(B.nnz());
@@ -206,10 +206,14 @@ void expect_first_sum(int64_t m, int64_t n, double density_A, double density_B) 
     ASSERT_EQ(common[i + 1] - common[i], of_A + B.indptr[i + 1] - B.indptr[i] - count);
   }
   const int64_t nnz = indptr[m];
-  std::vector<J> indices(nnz), again(nnz), at_A(A.nnz()), at_B(B.nnz());
-  std::vector<T> sum(nnz), placed(nnz);
+  std::vector<J> starts(m + 1), indices(A.nnz() + B.nnz()), again(nnz), at_A(A.nnz()), at_B(B.nnz());
+  std::vector<T> sum(A.nnz() + B.nnz()), placed(nnz);
   const Csr<T, J> left{A.view(), a.data(), 1, nullptr}, right{B.view(), b.data(), 1, nullptr};
-  kernels::union_sum(Pool(Threads(3)), left, right, indptr.data(), indices.data(), sum.data());
+  const int64_t found =
+      kernels::union_sum(Pool(Threads(threads)), left, right, starts.data(), indices.data(), sum.data());
+  ASSERT_EQ(found, nnz);
+  EXPECT_EQ(starts, indptr);
+  indices.resize(nnz), sum.resize(nnz);
   kernels::union_fill(Pool(Serial{}), A.view(), B.view(), indptr.data(), again.data(), at_A.data(), at_B.data());
   const kernels::Part<T, J> one{A.nnz(), at_A.data(), a.data()}, two{B.nnz(), at_B.data(), b.data()};
   kernels::place(Pool(Serial{}), nnz, 1, {one, two}, placed.data());
@@ -219,7 +223,8 @@ void expect_first_sum(int64_t m, int64_t n, double density_A, double density_B) 
 
 TEST(Merge, AFirstSumIsTheSumOfPlacedParts) {
   expect_first_sum<double, int32_t>(500, 60, 0.2, 0.2);
-  expect_first_sum<float, int64_t>(300, 90, 0.05, 0.6);
+  expect_first_sum<double, int32_t>(3000, 60, 0.2, 0.2, 3);  // the work is split
+  expect_first_sum<float, int64_t>(3000, 90, 0.05, 0.6, 2);
   expect_first_sum<bfloat16, int32_t>(200, 40, 0.9, 0.1);
   expect_first_sum<float16, int64_t>(9, 7, 0.5, 0.5);
   expect_first_sum<double, int32_t>(5, 6, 0.0, 0.3);

@@ -64,6 +64,54 @@ def test_a_first_sum_has_the_bits_of_later_ones(dtype: torch.dtype) -> None:
     assert torch.equal(first.to_dense().nan_to_num(), (A.to_dense() + B.to_dense()).nan_to_num())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.complex128, torch.int64])
+def test_a_first_product_has_the_bits_of_later_ones(dtype: torch.dtype) -> None:
+    """The first takes one pass, the second has the pattern."""
+    a = (torch.randn(900, dtype=torch.float64) * 10).to(dtype)
+    A = gs.from_coo(torch.arange(900) % 70, torch.arange(900) * 13 % 90, a, (70, 90))
+    grid = gs.poisson((9, 10)).to(dtype=dtype)
+    for B in (grid, A.T.with_values(A.T.values.clone())):
+        first, second = A @ B, A @ B
+        assert first.pattern is second.pattern
+        assert torch.equal(first.values.view(torch.uint8), second.values.view(torch.uint8))
+        gs.Pattern(first.indptr, first.indices, first.shape)  # which checks that rows ascend
+        want, scale = A.to_dense() @ B.to_dense(), 0.02 if dtype is torch.bfloat16 else 1e-5
+        assert (first.to_dense() - want).abs().max() <= scale * want.abs().max()
+
+
+def test_a_first_product_under_derivatives_and_transforms() -> None:
+    A, B = matrix(6, 6), matrix(6, 6, seed=1)
+    want = (A @ B).to_dense()
+    a, b = A.values.detach(), B.values.detach()
+
+    def total(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        P, Q = (gs.Pattern(X.indptr, X.indices, X.shape) for X in (A, B))  # nobody has seen them
+        return (gs.SparseMatrix(P, a) @ gs.SparseMatrix(Q, b)).to_dense()
+
+    inputs = (a.clone().requires_grad_(), b.clone().requires_grad_())
+    assert torch.autograd.gradcheck(total, inputs, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(total, inputs)
+    assert torch.equal(torch.func.vmap(total, in_dims=(0, None))(torch.stack([a, a]), b), torch.stack([want, want]))
+    assert torch.allclose(torch.func.jvp(total, (a, b), (a, b))[1], 2 * want)
+    gradient = torch.func.grad(lambda a: total(a, b).sum())(a)
+    assert torch.allclose(gradient, B.to_dense().sum(1)[A.indices.long()])
+
+
+def test_what_torch_func_multiplied_first_can_be_multiplied_later() -> None:
+    A, B = matrix(6, 6), matrix(6, 6, seed=1)
+    torch.func.grad(lambda a: (A.with_values(a) @ B).values.sum())(A.values.detach())
+    assert torch.equal((A @ B).to_dense(), A.to_dense() @ B.to_dense())
+
+
+def test_a_result_holds_no_more_than_its_entries() -> None:
+    """Found in room for the most there can be, it is saved and counted as what it is."""
+    A, B = matrix(60, 60), matrix(60, 60, seed=1)
+    for C in (A @ B, A + B):
+        for t in (C.indices, C.values):
+            assert t.untyped_storage().nbytes() == t.numel() * t.element_size()
+            assert t.is_contiguous()
+
+
 def test_a_first_sum_leaves_the_maps_to_those_who_need_them() -> None:
     A, B = matrix(6, 6), matrix(6, 6, seed=1)
     (A + B).values.sum()

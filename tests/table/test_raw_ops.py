@@ -24,7 +24,7 @@ import gossamer as gs
 from cases import CASES, Make
 
 SYMBOLIC = {"transpose", "merge", "first_sum", "spgemm_pattern", "band", "levels", "kron_pattern", "analyze", "runs"}
-SYMBOLIC |= {"pattern_handle", "incomplete_jacobian", "distributed_edges", "entry_keys"}
+SYMBOLIC |= {"first_product", "pattern_handle", "incomplete_jacobian", "distributed_edges", "entry_keys"}
 FILES = {"read_mtx", "write_mtx", "write_npz", "read_integers"}
 REFUSALS = (ValueError, TypeError, IndexError, RuntimeError, NotImplementedError, AssertionError)
 

@@ -212,7 +212,7 @@ std::optional<Pattern> Pattern::union_of(const Pattern& other, const Tensor& ind
 bool Pattern::equals(const Pattern& other) const {
   const auto compare = [&] {
     return shape() == other.shape() && index_type() == other.index_type() && device() == other.device() &&
-           at::equal(indptr(), other.indptr()) && at::equal(indices(), other.indices());
+           nnz() == other.nnz() && at::equal(indices(), other.indices()) && at::equal(indptr(), other.indptr());
   };
   return same_as(other) || keep<bool>("equal", compare, other);
 }

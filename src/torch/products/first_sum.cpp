@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The first sum of two matrices whose patterns have not met: the union and C = A + B on it, in one call. A sum alone
-// takes one pass and needs no maps; where a derivative will ask for them, and on a device, it is `merge` and then
-// `place_sum`, whose derivatives are recorded.
+// takes one pass, into room for nnz(A) + nnz(B) entries, and needs no maps; where a derivative will ask for them, and
+// on a device, it is `merge` and then `place_sum`, whose derivatives are recorded.
 #include <gossamer/kernels/merge.h>
 
 #include <ATen/ATen.h>
@@ -12,6 +12,7 @@
 #include "core/launch.h"
 #include "core/op.h"
 #include "memory/pages.h"
+#include "products/pairs.h"
 
 namespace gossamer {
 namespace {
@@ -37,19 +38,19 @@ Found forward(TensorList pattern_A, const Tensor& a, TensorList pattern_B, const
   launch("spadd", a, A.indptr, [&]<class T, class I>(auto exec) {
     if constexpr (Host<decltype(exec)>) {
       const Tensor u = a.contiguous(), v = b.contiguous();
+      const int64_t most = A.indices.numel() + B.indices.numel();
+      TORCH_CHECK_VALUE(most <= std::numeric_limits<I>::max(), "spadd: ", A.indices.numel(), " + ", B.indices.numel(),
+                        " entries may be more than int32 indices can count");
       Tensor indptr, indices, no_map;
       {
         const KeptResults kept;
-        indptr = host_integers(shape[0] + 1, type), no_map = host_integers(0, type);
-        TORCH_CHECK_VALUE(A.indices.numel() + B.indices.numel() <= std::numeric_limits<I>::max(),
-                          "spadd: ", A.indices.numel(), " + ", B.indices.numel(),
-                          " entries may be more than int32 indices can count");
-        kernels::merge_count(exec, A.view<I>(), B.view<I>(), /*intersect=*/false, mutable_ptr<I>(indptr));
-        indices = host_integers(ptr<I>(indptr)[shape[0]], type);
+        indptr = host_integers(shape[0] + 1, type), indices = host_integers(most, type);
+        no_map = host_integers(0, type);
       }
-      const Tensor c = empty_result({SymInt(indices.numel())}, a.options());
-      kernels::union_sum(exec, A.view<T, I>(u, 1), B.view<T, I>(v, 1), ptr<I>(indptr), mutable_ptr<I>(indices),
-                         mutable_ptr<T>(c));
+      const Tensor c = empty_result({SymInt(most)}, a.options());
+      const int64_t nnz = kernels::union_sum(exec, A.view<T, I>(u, 1), B.view<T, I>(v, 1), mutable_ptr<I>(indptr),
+                                             mutable_ptr<I>(indices), mutable_ptr<T>(c));
+      shorten(indices, nnz), shorten(c, nnz);
       found = {indptr, indices, no_map, no_map.clone(), c};
     }
   });

@@ -19,6 +19,7 @@
 #include "core/launch.h"
 #include "core/op.h"
 #include "memory/pages.h"
+#include "products/pairs.h"
 #include "structure/device.h"
 
 namespace gossamer {
@@ -110,21 +111,7 @@ Tensor autograd(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorLis
   return differentiable(
       "spgemm", {a, b},
       [&](const variable_list& in) { return ops::spgemm(A, in[0], shape_A, B, in[1], shape_B, C, shape_C, form); },
-      [A = A.vec(), sA = shape_A.vec(), B = B.vec(), sB = shape_B.vec(), C = C.vec(), sC = shape_C.vec(), form](
-          const Tensor& G, const variable_list& in, const Tensor&, const Wanted& wanted) {
-        const Tensor u = in[0].conj(), v = in[1].conj();
-        variable_list grads(2);
-        using enum ops::ProductForm;
-        if (wanted[0])
-          grads[0] = form == nn   ? ops::spgemm(C, G, sC, B, v, sB, A, sA, nt)
-                     : form == nt ? ops::spgemm(C, G, sC, B, v, sB, A, sA, nn)
-                                  : ops::spgemm(B, v, sB, C, G, sC, A, sA, nt);
-        if (wanted[1])
-          grads[1] = form == nn   ? ops::spgemm(A, u, sA, C, G, sC, B, sB, tn)
-                     : form == nt ? ops::spgemm(C, G, sC, A, u, sA, B, sB, tn)
-                                  : ops::spgemm(A, u, sA, C, G, sC, B, sB, nn);
-        return grads;
-      });
+      spgemm_vjp(A, shape_A, B, shape_B, C, shape_C, form));
 }
 
 // The values of a batch share the patterns and nothing else.
@@ -190,6 +177,25 @@ const Op<decltype(ops::spgemm_pattern)> pattern_op{{
 }};
 
 }  // namespace
+
+Vjp spgemm_vjp(TensorList A, SymIntArrayRef shape_A, TensorList B, SymIntArrayRef shape_B, TensorList C,
+               SymIntArrayRef shape_C, int64_t form) {
+  return [A = A.vec(), sA = shape_A.vec(), B = B.vec(), sB = shape_B.vec(), C = C.vec(), sC = shape_C.vec(), form](
+             const Tensor& G, const variable_list& in, const Tensor&, const Wanted& wanted) {
+    const Tensor u = in[0].conj(), v = in[1].conj();
+    variable_list grads(2);
+    using enum ops::ProductForm;
+    if (wanted[0])
+      grads[0] = form == nn   ? ops::spgemm(C, G, sC, B, v, sB, A, sA, nt)
+                 : form == nt ? ops::spgemm(C, G, sC, B, v, sB, A, sA, nn)
+                              : ops::spgemm(B, v, sB, C, G, sC, A, sA, nt);
+    if (wanted[1])
+      grads[1] = form == nn   ? ops::spgemm(A, u, sA, C, G, sC, B, sB, tn)
+                 : form == nt ? ops::spgemm(C, G, sC, A, u, sA, B, sB, tn)
+                              : ops::spgemm(A, u, sA, C, G, sC, B, sB, nn);
+    return grads;
+  };
+}
 
 Tensor ops::spgemm(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList B, const Tensor& b,
                    SymIntArrayRef shape_B, TensorList C, SymIntArrayRef shape_C, int64_t form) {

@@ -7,6 +7,7 @@
 #include <gossamer/elementwise.h>
 #include "core/csr.h"
 #include "products/alike.h"
+#include "products/pairs.h"
 
 namespace gossamer {
 
@@ -27,6 +28,16 @@ Tensor scaled(const Tensor& values, const Number& factor) {
   return number.equal(1) ? values : values * number;
 }
 
+// Pattern and values of A B at once, if the patterns have not met; the pattern is kept with P, as P.product does.
+// Values that a transform of torch.func made are not taken: it would find its way into what is kept.
+std::optional<SparseMatrix> first_product(const Pattern& P, const Tensor& a, const Pattern& Q, const Tensor& b) {
+  if (P.index_type() != Q.index_type()) return first_product(P.widened(), a, Q.widened(), b);
+  if (!has_numbers(a) || !has_numbers(b) || P.keeps("product", Q)) return std::nullopt;
+  const auto [indptr, indices, c] = ops::first_product(P.tensors(), a, P.shape(), Q.tensors(), b, Q.shape());
+  const Pattern C(indptr, indices, {P.rows(), Q.cols()}, /*check=*/false);
+  return SparseMatrix(P.keep<Pattern>("product", [&] { return C; }, Q), c);
+}
+
 }  // namespace
 
 SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::optional<Pattern>& mask) {
@@ -37,12 +48,14 @@ SparseMatrix spgemm(const SparseMatrix& A, const SparseMatrix& B, const std::opt
   const SparseMatrix& left = original ? *original : A;
   Pattern P = left.pattern(), Q = B.pattern();
   P.check_simple("spgemm"), Q.check_simple("spgemm");
+  const auto [a, b] = without_integers(left.values(), B.values());
+  if (!mask && !original)
+    if (auto first = first_product(P, a, Q, b)) return *first;
   const Pattern C = mask ? *mask : A.pattern().product(Q);
   C.check_simple("spgemm");
   Pattern R = C;
   if (P.index_type() != Q.index_type() || P.index_type() != R.index_type())
     P = P.widened(), Q = Q.widened(), R = R.widened();
-  const auto [a, b] = without_integers(left.values(), B.values());
   // A device reads the transpose of A, for Aᵀ B and for the gradient of B, and the host does without.
   const auto tensors = P.device().is_cuda() ? P.tensors_for({b}, original.has_value()) : P.tensors();
   return SparseMatrix(C, ops::spgemm(tensors, a, P.sym_shape(), Q.tensors(), b, Q.sym_shape(), R.tensors(),
