@@ -70,17 +70,14 @@ inline uint64_t set_bytes(const uint8_t* bytes) {
   return eight * 0x0102040810204080 >> 56;
 }
 
-// n zeros. A large block of them is memory only where it is touched, and a small band touches little of a dense row.
+// n zeros. A large block of them is memory only where it is touched: of a dense row a band touches little.
 template <class N>
-class Zeros {
- public:
-  explicit Zeros(int64_t n) : numbers_(static_cast<N*>(std::calloc(std::max<int64_t>(n, 1), sizeof(N))), &std::free) {
-    if (!numbers_) throw std::bad_alloc();
+struct Zeros {
+  explicit Zeros(int64_t n) : numbers(static_cast<N*>(std::calloc(std::max<int64_t>(n, 1), sizeof(N))), &std::free) {
+    if (!numbers) throw std::bad_alloc();
   }
-  N* data() const { return numbers_.get(); }
-
- private:
-  std::unique_ptr<N, void (*)(void*)> numbers_;
+  N* data() const { return numbers.get(); }
+  std::unique_ptr<N, void (*)(void*)> numbers;
 };
 
 // Finds one row of A B after the other; one object a thread.
@@ -124,13 +121,24 @@ class ProductRow {
     return all;
   }
 
-  // entry_[t]: the entry of row i that its product t goes to.
+  // The products of row i, those of its first entry first, each entry's in the order of k: product t is A's entry
+  // of_A_[t] of the row times B's entry of_B_[t]. In the next row that is one of the next row of B, step_[t] further.
   void plan(int64_t i, const I* columns) {
-    I *next = entry_, *place = place_.data();
-    for (int64_t s = 0; s < count_; ++s) place[columns[s]] = static_cast<I>(s + 1);
-    for (int64_t p = A_.indptr[i]; p < A_.indptr[i + 1]; ++p)
-      for (int64_t q = B_.indptr[A_.indices[p]]; q < B_.indptr[A_.indices[p] + 1]; ++q)
-        *next++ = place[B_.indices[q]] - 1;
+    I *place = place_.data(), ends[most_planned + 1] = {};
+    for (int64_t s = 0; s < count_; ++s) place[columns[s]] = static_cast<I>(s);
+    const auto for_each = [&](const auto& f) {
+      for (int64_t p = A_.indptr[i]; p < A_.indptr[i + 1]; ++p) {
+        const int64_t k = A_.indices[p];
+        for (int64_t q = B_.indptr[k]; q < B_.indptr[k + 1]; ++q) f(p, q, k, place[B_.indices[q]]);
+      }
+    };
+    for_each([&](int64_t, int64_t, int64_t, I s) { ++ends[s + 1]; });
+    for (int64_t s = 0; s < count_; ++s) products_of_[s] = ends[s + 1], ends[s + 1] += ends[s];
+    for_each([&](int64_t p, int64_t q, int64_t k, I s) {
+      const I t = ends[s]++;
+      of_A_[t] = static_cast<I>(p - A_.indptr[i]), of_B_[t] = static_cast<I>(q);
+      step_[t] = B_.indptr[k + 1] - B_.indptr[k];
+    });
     for (int64_t s = 0; s < count_; ++s) place[columns[s]] = 0;
     planned_ = true;
   }
@@ -138,16 +146,16 @@ class ProductRow {
   [[gnu::always_inline]] inline int64_t repeated(int64_t i, I* columns, T* values) {
     const I* before = columns - count_;
     if (!planned_) plan(i - 1, before);
-    Sum<T> sums[most_planned];
-    for (int64_t s = 0; s < count_; ++s) columns[s] = before[s] + 1, sums[s] = 0;
-    const I* next = entry_;
-    for (int64_t p = A_.indptr[i]; p < A_.indptr[i + 1]; ++p) {
-      const auto a = static_cast<Sum<T>>(A_.values[p]);
-      const int64_t first = B_.indptr[A_.indices[p]], n = B_.indptr[A_.indices[p] + 1] - first;
-      for (int64_t q = 0; q < n; ++q) sums[next[q]] += a * static_cast<Sum<T>>(B_.values[first + q]);
-      next += n;
+    const T *a = A_.values + A_.indptr[i], *b = B_.values;
+    for (int64_t t = 0; t < products_; ++t) of_B_[t] += step_[t];
+    const I *of_A = of_A_, *of_B = of_B_;
+    for (int64_t s = 0; s < count_; ++s) {
+      Sum<T> sum = 0;
+      for (const I* end = of_A + products_of_[s]; of_A < end; ++of_A, ++of_B)
+        sum += static_cast<Sum<T>>(a[*of_A]) * static_cast<Sum<T>>(b[*of_B]);
+      columns[s] = before[s] + 1;
+      values[s] = static_cast<T>(sum);
     }
-    for (int64_t s = 0; s < count_; ++s) values[s] = static_cast<T>(sums[s]);
     return count_;
   }
 
@@ -228,9 +236,9 @@ class ProductRow {
   Zeros<Sum<T>> row_;
   Zeros<uint8_t> marks_, blocks_;
   Zeros<I> place_;  // one more than the entry that a column is, 0 if it is none
-  I entry_[most_planned];
-  int64_t count_ = 0, products_ = 0;  // of the last row
-  bool planned_ = false;              // entry_ is that of the last row
+  I of_A_[most_planned], of_B_[most_planned], step_[most_planned], products_of_[most_planned];  // the plan
+  int64_t count_ = 0, products_ = 0;                                                            // of the last row
+  bool planned_ = false;                                                                        // for the last row
 };
 
 // Where the rows of one thread are: `count` entries from `begin` on, for rows first_row … last_row - 1.

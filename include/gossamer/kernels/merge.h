@@ -142,7 +142,9 @@ int64_t union_sum(const E& exec, const Csr<T, I>& A, const Csr<T, I>& B, I* indp
     exec.parallel_for(parts * (parts - 1), [&](int64_t k) {
       simd([&]<int> GOSSAMER_INLINED {
         const RowRange rows = range(k, parts * parts);
-        for (int64_t i = rows.begin; i < rows.end; ++i) common[k] += common_columns<I>(A, B, i);
+        I found = 0;  // not in the array, where threads would write side by side
+        for (int64_t i = rows.begin; i < rows.end; ++i) found += common_columns<I>(A, B, i);
+        common[k] = found;
       });
     });
   indptr[0] = 0;
