@@ -50,7 +50,7 @@ class Linear(torch.nn.Module):
         a lazy map gets its own by a first forward.
         """
         by_heads = self.weight.t().unflatten(1, att.shape[1:])
-        return self._product(x, torch.ops.gossamer.head_scores.default(by_heads, att)[:, 0].t(), None)
+        return self._product(x, torch.ops.gossamer.head_scores.default(by_heads, att)[:, 0].t().contiguous(), None)
 
     def _product(self, x: Features, weight: Tensor, bias: Tensor | None) -> Tensor:
         if not isinstance(x, SparseMatrix):

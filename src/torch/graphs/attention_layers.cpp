@@ -46,7 +46,7 @@ namespace {
 Tensor scores_of(const Linear& map, const Features& x, const Tensor& att) {
   const Tensor by_heads = map->weight.t().unflatten(1, att.sizes().slice(1));
   const Tensor folded = ops::head_scores(by_heads, att).select(1, 0);  // (in, heads)
-  return mapped(x, folded.t());
+  return mapped(x, folded.t().contiguous());  // one row a head, for the gradient's sake: see head_scores
 }
 
 }  // namespace
