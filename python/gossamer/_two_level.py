@@ -27,7 +27,7 @@ def two_level(A: DistributedMatrix, M: Any = None, coarse_size: int = 16384) -> 
     bits of a solve with it; Jacobi does not.
 
     >>> A = gs.distributed.scatter(gs.poisson((40, 40), dtype=torch.float64))
-    >>> M = gs.linalg.two_level(A, gs.linalg.jacobi(A), coarse_size=200)
+    >>> M = gs.linalg.two_level(A, gs.linalg.ichol(A), coarse_size=400)
     >>> _, info = gs.linalg.cg(A, torch.ones(1600, dtype=torch.float64), M=M)
     >>> bool(info.iterations < 40)
     True

@@ -56,7 +56,7 @@ def of_own_block(
         everyone_has_an_inverse(A.group, error)
         return result
 
-    return made
+    return made  # type: ignore[return-value]
 
 
 def everyone_has_an_inverse(group: str, error: Exception | None) -> None:
