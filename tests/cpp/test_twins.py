@@ -81,7 +81,7 @@ def python_names() -> Iterator[tuple[str, str]]:
                 yield from ((f"{where}.{name}", attribute) for attribute in attributes(thing))
     yield "gs", "__version__"
     yield from (("gs.Pattern", name) for name in ("indptr", "indices", "shape"))  # of objects alone
-    yield "gs.SparseMatrix", "pattern"
+    yield from ((where, "pattern") for where in ("gs.SparseMatrix", "gs.distributed.DistributedMatrix"))
 
 
 def declared() -> set[str]:

@@ -119,6 +119,7 @@ def run_the_rest() -> None:
     torch.ops.gossamer.runs(indptr_t, indices_t, perm, (40, 40))
     run_jacobians(gs.poisson(40).pattern)
     run_data_by_parts(gs.poisson(12))
+    run_distributed(gs.poisson((6, 7)).pattern)
 
 
 def run_jacobians(P: gs.Pattern) -> None:
@@ -144,6 +145,26 @@ def run_data_by_parts(A: gs.SparseMatrix) -> None:
     gs.distributed.Rows(D.values, D, of="entries").restore()
     gs.distributed.gather(torch.ones(12), D)
     torch.ops.gossamer.distributed_gathered(torch.ones(2), "")
+
+
+def run_distributed(P: gs.Pattern) -> None:
+    """One process alone: what it sends, it sends to itself. The columns of the first half are made a halo."""
+    ops, n = torch.ops.gossamer, P.shape[0]
+    half, offsets = n // 2, torch.tensor([0, n])
+    ops.distributed_part(P.indptr, P.indices, torch.zeros(n).long(), torch.zeros(n).long(), 1, 0)
+    ops.distributed_plan(P.indptr, P.indices, offsets, offsets, "")
+    indices = torch.where(P.indices < half, n + P.indices, P.indices)
+    runs = torch.arange(n + 1, dtype=indices.dtype)
+    plan = [P.indptr, indices, torch.arange(half), torch.tensor([n - 1, n]), runs]
+    plan, counts = ops.distributed_transpose(plan, [n, n, half, half], torch.arange(n), "")
+    plan[8], plan[9] = torch.tensor([n - 1, n]), runs
+    ops.distributed_swap(plan, counts)
+    x, values = torch.ones(n, 2), torch.ones(P.nnz)
+    ops.halo_sum(ops.halo(x, plan[2], [half], [half], ""), plan[2], [half], [half], n, "")
+    ops.route(values, plan[10], plan[11], [len(plan[10])], [len(plan[10])], False, "")
+    for t in (False, True):
+        ops.spmm_rows(plan, counts, values, x, t, None, False, "")
+    ops.sddmm_rows(plan, counts, x, x, None, False, "")
 
 
 @pytest.fixture(scope="module")

@@ -123,7 +123,7 @@ def line(name: str, measured: list[Measured], base: list[Measured]) -> str:
     text = f"{name:>6}"
     for kind in KINDS:
         memory = max(rank[kind]["memory"] for rank in measured)
-        share = memory / max(rank[kind]["memory"] for rank in base)
+        share = memory / max(1, *(rank[kind]["memory"] for rank in base))
         seconds = cpu(measured, kind)
         sent = max(rank[kind]["bytes"] for rank in measured)
         text += f" | {sent / MB:8.3f} MB {memory / MB:7.1f} MB {share:6.3f}"

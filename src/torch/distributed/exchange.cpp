@@ -3,6 +3,7 @@
 
 #include <ATen/ops/index_select.h>
 
+#include <algorithm>
 #include <numeric>
 #include <sstream>
 
@@ -30,7 +31,18 @@ Block checked_block(const char* op, TensorList tensors, int64_t rows, int64_t ow
   TORCH_CHECK_VALUE(B.interior.scalar_type() == at::kLong && B.interior.dim() == 1 && length(B.interior) % 2 == 0, op,
                     ": the interior rows must be ranges, int64");
   check_integers(op, "runs", B.runs);
+  B.runs = B.runs.contiguous();
+  TORCH_CHECK_TYPE(B.runs.scalar_type() == B.indptr.scalar_type(), op, ": runs are ", B.runs.scalar_type());
   B.indptr = B.indptr.contiguous(), B.indices = B.indices.contiguous(), B.interior = B.interior.contiguous();
+  if (has_numbers(B.runs))
+    TORCH_CHECK_VALUE(number_at(B.runs, 0) == 0 && number_at(B.runs, B.runs.size(0) - 1) == rows, op,
+                      ": runs must go from row 0 to row ", rows);
+  if (has_numbers(B.interior)) {
+    const auto* range = ptr<int64_t>(B.interior);
+    TORCH_CHECK_VALUE(
+        std::is_sorted(range, range + B.interior.size(0)) && range[0] >= 0 && range[B.interior.size(0) - 1] <= rows, op,
+        ": the interior rows must be ranges of the ", rows, " rows");
+  }
   if (has_numbers(B.indptr)) {
     const int64_t entries = number_at(B.indptr, rows);
     TORCH_CHECK_VALUE(entries == B.entries(), op, ": indptr ends at ", entries, " but there are ", B.entries(),
@@ -56,6 +68,9 @@ Exchange::Exchange(const char* op, TensorList plan, IntArrayRef counts) : transp
   TORCH_CHECK_VALUE(counts.size() > numbers && (counts.size() - numbers) % lists == 0, op, ": a plan has no ",
                     counts.size(), " counts");
   const size_t p = (counts.size() - numbers) / lists;
+  for (const Tensor& t : plan)
+    TORCH_CHECK_VALUE(t.device() == plan[0].device(), op, ": a tensor of the plan is on ", t.device(), ", others on ",
+                      plan[0].device());
   for (const int64_t count : counts) TORCH_CHECK_VALUE(count >= 0, op, ": the plan counts ", count, " rows");
   const auto list = [&](size_t k) { return counts.slice(2 + k * p, p); };
   const int64_t rows = counts[0], cols = counts[1];
@@ -68,12 +83,14 @@ Exchange::Exchange(const char* op, TensorList plan, IntArrayRef counts) : transp
   check_integers(op, "the route", route_.into);
   TORCH_CHECK_TYPE(route_.into.scalar_type() == blocks_[1].indptr.scalar_type(), op, ": the route is ",
                    route_.into.scalar_type(), ", not as indptr is");
-  TORCH_CHECK_VALUE(length(route_.into) == blocks_[1].entries(), op, ": the route is that of another matrix");
+  TORCH_CHECK_VALUE(length(route_.into) == blocks_[1].entries() && route_.out.scalar_type() == at::kLong &&
+                        length(route_.out) == std::accumulate(route_.send.begin(), route_.send.end(), int64_t{0}),
+                    op, ": the route is that of another matrix");
   route_.into = route_.into.contiguous();
   quarters_ = {rest[2].contiguous(), counts[2 + 6 * p], counts[3 + 6 * p]};
-  TORCH_CHECK_VALUE(rest[2].scalar_type() == at::kByte && rest[2].dim() == 1 &&
-                        (length(rest[2]) == 0 || length(rest[2]) == rows + blocks_[1].halo()),
-                    op, ": the quarters must be empty, or one for each row");
+  TORCH_CHECK_VALUE(
+      rest[2].scalar_type() == at::kByte && rest[2].dim() == 1 && length(rest[2]) == rows + blocks_[1].halo(), op,
+      ": there must be one quarter for each row");
 }
 
 const Route& Exchange::route(const char* op) const {

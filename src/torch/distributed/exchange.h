@@ -63,7 +63,7 @@ struct Route {
 };
 
 // One process makes Aᵀ x of a large matrix by parts of A's rows, whose sums it adds up (kernels::spmv_transposed). The
-// quarter of the entries to which each row of A that Aᵀ's block has belongs, to make the same sums; empty if none is.
+// quarter of the entries to which each row of A that Aᵀ's block has belongs, to make the same sums.
 struct Quarters {
   Tensor of_rows;                 // uint8
   int64_t entries = 0, cols = 0;  // of all ranks: by these it is decided how many parts there are

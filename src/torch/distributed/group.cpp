@@ -70,6 +70,8 @@ Pending Group::all_to_all_begin(const Tensor& in, IntArrayRef send, IntArrayRef 
   const int64_t mine = rank(), rows = std::accumulate(recv.begin(), recv.end(), int64_t{0});
   auto sizes = in.sizes().vec();
   sizes[0] = rows;
+  TORCH_CHECK_VALUE(!state_->alone() || rows == in.size(0), "distributed: a process alone sends ", in.size(0),
+                    " rows to itself, but ", rows, " are to come");
   if (state_->alone()) return {in.clone(), [](Tensor t) { return t; }};
   Tensor from = state_->reachable(as_bytes(in)), into = at::empty({rows, from.size(1)}, from.options());
   auto send_sizes = send.vec(), recv_sizes = recv.vec();

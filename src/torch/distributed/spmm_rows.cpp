@@ -66,7 +66,7 @@ template <class T, class I>
 int64_t parts_of_all(const distributed::Quarters& quarters) {
   Csr<T, I> whole;
   whole.nnz = quarters.entries, whole.cols = quarters.cols;
-  return quarters.of_rows.numel() > 0 ? kernels::scatter_parts(whole) : 1;
+  return kernels::scatter_parts(whole);
 }
 
 // The rows that need no halo are computed while the halo, and for Aᵀ the values of cut entries, are under way.

@@ -142,21 +142,21 @@ std::vector<int64_t> cuts(const Group& group, const std::vector<int64_t>& keys, 
 }
 
 // Of each row of A that Aᵀ's block has, the quarter of all work that it belongs to; and {entries, columns} of all
-// ranks. Empty if the matrix is too small, or too empty, for one process to cut it.
+// ranks. Zeros if the matrix is too small, or too empty, for one process to cut it.
 std::pair<Tensor, std::vector<int64_t>> quarters_of(const Group& group, const Block& A,
                                                     const std::vector<int64_t>& keys) {
   Tensor totals = integers({A.entries(), A.owned, A.rows});
   group.sum_(totals);
   const std::vector<int64_t> all = numbers(totals);
+  Tensor quarters = at::zeros({static_cast<int64_t>(keys.size())}, at::kByte);
   Csr<double, int64_t> whole;
   whole.nnz = all[0], whole.cols = all[1];
-  if (kernels::scatter_parts(whole) == 1) return {at::empty({0}, at::kByte), {all[0], all[1]}};
+  if (kernels::scatter_parts(whole) == 1) return {quarters, {all[0], all[1]}};
   const std::vector<int64_t> own(keys.begin(), keys.begin() + A.rows), starts = numbers(A.indptr);
   std::vector<int64_t> work, wanted;
   for (int64_t i = 0; i < A.rows; ++i) work.push_back(starts[i + 1] - starts[i] + 1);
   for (int64_t k = 1; k < 4; ++k) wanted.push_back((all[0] + all[2]) * k / 4);
   const std::vector<int64_t> first = cuts(group, own, work, wanted);
-  Tensor quarters = at::empty({static_cast<int64_t>(keys.size())}, at::kByte);
   for (size_t i = 0; i < keys.size(); ++i)
     quarters.mutable_data_ptr<uint8_t>()[i] =
         static_cast<uint8_t>(std::upper_bound(first.begin(), first.end(), keys[i]) - first.begin());
@@ -249,12 +249,12 @@ Plan swap(TensorList plan, at::IntArrayRef counts) {
   constexpr auto tensors_of = distributed::block_tensors;
   std::vector<Tensor> tensors(plan.begin() + tensors_of, plan.begin() + 2 * tensors_of);
   tensors.insert(tensors.end(), plan.begin(), plan.begin() + tensors_of);
-  const Tensor quarters = at::empty({0}, at::kByte);
+  const Tensor quarters = at::zeros({exchange.block(true).rows + exchange.block(false).halo()}, at::kByte);
   for (const Tensor& t : {out_back, into_back, quarters}) tensors.push_back(t.to(plan[0].device()));
   std::vector<int64_t> all = {counts[1], counts[0]};
   const Block &A = exchange.block(false), &T = exchange.block(true);
   for (const auto& more : {T.send, T.recv, A.send, A.recv, route.recv, route.send}) append(all, more);
-  append(all, {exchange.quarters().entries, exchange.quarters().cols});
+  append(all, {0, 0});  // one process does not cut the rows of what is a matrix of its own
   return {tensors, all};
 }
 
