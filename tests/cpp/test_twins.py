@@ -120,7 +120,8 @@ def is_declared(where: str, name: str) -> bool:
     scope = where.replace("gs", "gossamer", 1).replace(".", "::")
     name = name.removeprefix("gossamer::")
     outer = scope.rpartition("::")[0] or scope
-    scopes = (scope, f"{scope}Impl", outer, "gossamer")  # a module of torch's is declared as NameImpl
+    flat = scope.replace("::distributed", "")  # whose matrix stands beside SparseMatrix
+    scopes = (scope, f"{scope}Impl", outer, flat, "gossamer")  # a module of torch's is declared as NameImpl
     return any(f"{s}::{n}" in DECLARED for s in scopes for n in (name, f"{name}Impl")) or name in DECLARED
 
 
