@@ -2,6 +2,7 @@
 // Three ranks, each a thread: products and their first and second derivatives have the bits of one process.
 #include <gossamer/distributed.h>
 #include <gossamer/gossamer.h>
+#include <gossamer/nn.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -143,6 +144,33 @@ TEST(Distributed, an_error_of_one_rank_is_raised_on_all) {
       EXPECT_NE(std::string(error.what()).find("rank 1: spmm: X"), std::string::npos) << error.what();
     }
     EXPECT_EQ(D.matmul(at::ones({D.local_shape()[1]}, at::kDouble)).size(0), D.local_shape()[0]);
+  });
+}
+
+// Weights and features are multiples of powers of two: dense products then have no rounding, whatever their rows.
+TEST(Distributed, layers_are_those_of_one_process) {
+  const SparseMatrix A = unsymmetric(40, 40).abs();
+  const Tensor X = (at::randn({40, 5}, at::detail::createCPUGenerator(2), at::kDouble) * 64).round() / 64;
+  torch::manual_seed(3);
+  gossamer::nn::GCNConv gcn(5, 4);
+  gossamer::nn::GATConv gat(5, 4, {.heads = 2, .residual = true});
+  gossamer::nn::GATv2Conv gatv2(5, 2, {.heads = 2, .concat = false});
+  const torch::NoGradGuard off;
+  for (torch::nn::Module* layer :
+       {static_cast<torch::nn::Module*>(gcn.get()), static_cast<torch::nn::Module*>(gat.get()),
+        static_cast<torch::nn::Module*>(gatv2.get())}) {
+    layer->to(at::kDouble);
+    for (Tensor& parameter : layer->parameters()) parameter.copy_((parameter * 1024).round() / 1024);
+  }
+  const auto outputs = [&](const gossamer::nn::Features& x, const gossamer::nn::Adjacency& graph) {
+    return std::vector<Tensor>{gcn->forward(x, graph), gat->forward(x, graph), gatv2->forward(x, graph)};
+  };
+  const auto wanted = outputs(X, A);
+  on_ranks([&](const std::string& group, int) {
+    const torch::NoGradGuard off_here;  // a thread's own
+    const DistributedMatrix D = gossamer::distributed::scatter(A, group, at::arange(40, at::kLong).remainder(ranks));
+    const Tensor own = D.row_keys();
+    expect_equal(wanted, outputs(X.index_select(0, own), D), {own, own, own});
   });
 }
 
