@@ -60,7 +60,7 @@ fuzz: dev
 	scripts/fuzz.sh $(SEED) $(MILLIONS)
 
 # More than 2³¹ entries, and entries × heads beyond that. Wants 20 GiB; `make test-large LARGE=10000000` is a rehearsal.
-LARGE ?= 2200000000
+LARGE ?= 2150400000
 test-large: build
 	GOSSAMER_LARGE=$(LARGE) GOSSAMER_STANDIN=off $(BIN)/python -m pytest -x tests/faults/test_large.py
 

@@ -20,32 +20,33 @@ pytestmark = pytest.mark.skipif(ENTRIES == 0, reason="wants 20 GiB: make test-la
 COLS = 8
 
 
-def band() -> gs.Pattern:
-    """Rows of eight entries each, in every column, of which there are eight: its indices are 8 bytes an entry."""
-    rows = -(-ENTRIES // COLS)
-    indptr = torch.arange(0, COLS * rows + 1, COLS, dtype=torch.int64)
-    indices = torch.arange(COLS, dtype=torch.int64).repeat(rows)
-    return gs.Pattern(indptr, indices, (rows, COLS), check=False, simple=True)
+def wide() -> gs.Pattern:
+    """A full matrix of 64 rows: int64 indices, 16 GiB of them, and next to nothing besides."""
+    rows = 64
+    cols = -(-ENTRIES // rows)
+    indptr = torch.arange(rows + 1, dtype=torch.int64) * cols
+    return gs.Pattern(indptr, torch.arange(cols).repeat(rows), (rows, cols), check=False, simple=True)
 
 
 def test_spmm_and_sddmm() -> None:
-    P = band()
+    """A x, and the gradient of A's values, which is sddmm. That of x would want the transpose, 48 GiB more."""
+    P = wide()
     assert P.nnz >= ENTRIES
-    values = torch.ones(1, dtype=torch.float16).expand(P.nnz).requires_grad_()
-    x = torch.ones(COLS, dtype=torch.float16).requires_grad_()
-    y = torch.ops.gossamer.spmm(P.tensors(), values, x, P.shape)
-    assert y.shape == (P.shape[0],)
-    assert bool((y == COLS).all())
-    # The gradient of the values is sddmm, with an entry for each place; of x, the transpose is not built: t=True of
-    # the transpose's tensors would be another 24 bytes an entry.
-    d_values = torch.ops.gossamer.sddmm(P.tensors(), torch.ones_like(y), x.detach(), P.shape)
+    x = torch.zeros(P.shape[1], dtype=torch.float16)
+    x[0], x[-1], x[-3] = 1, 2, 4
+    y = torch.ops.gossamer.spmm(P.tensors(), torch.ones(1, dtype=torch.float16).expand(P.nnz), x, P.shape)
+    assert y.tolist() == [7.0] * 64
+    g = torch.arange(64, dtype=torch.float16)
+    d_values = torch.ops.gossamer.sddmm(P.tensors(), g, x, P.shape)
     assert d_values.shape == (P.nnz,)
-    assert bool((d_values[-1000:] == 1).all())
-    assert float(d_values[2**31 - 4 : 2**31 + 4].sum()) == 8 if P.nnz > 2**31 + 4 else True
+    for row in (0, 1, 62, 63):
+        part = d_values[row * P.shape[1] : (row + 1) * P.shape[1]]
+        assert part[[0, -3, -1]].tolist() == [row, 4 * row, 2 * row]
+        assert int(part.count_nonzero()) == (3 if row else 0)
 
 
 def test_entries_times_heads() -> None:
-    """An eighth of the entries with eight heads and more: their product is beyond 2³¹."""
+    """Fewer entries with 16 heads: both gradients, the transpose included."""
     heads = 16
     rows = -(-ENTRIES // heads // COLS)
     P = gs.Pattern(
@@ -74,7 +75,7 @@ def test_attention_and_its_gradient() -> None:
     x = torch.ones(COLS, heads, 1).requires_grad_()
     source = torch.zeros(COLS, heads).requires_grad_()
     target = torch.zeros(1, 1).expand(rows, heads)
-    z = gs.gat(P, x, source, target)
+    z = gs.gat_attention(P, x, source, target)
     assert bool((z == 1).all())
     z.sum().backward()
     assert x.grad is not None
