@@ -114,6 +114,16 @@ def test_counting_references_frees_a_pattern_and_what_it_kept(use: str, no_colle
     assert [ref() for ref in seen] == [None, None]
 
 
+def test_a_union_that_is_one_of_the_two_does_not_hold_it(no_collector: None) -> None:
+    """The other one lives on, and what is kept for the pair with it."""
+    A, B = gs.poisson((2, 3)), gs.eye(6)
+    assert (A + B).pattern is A.pattern
+    seen = weakref.ref(A.pattern)
+    del A
+    assert seen() is None
+    assert B.nnz == 6
+
+
 def test_a_transpose_outlives_its_original() -> None:
     A = gs.random(4, 6, 0.5, generator=torch.Generator().manual_seed(0))
     dense, T = A.to_dense(), A.T

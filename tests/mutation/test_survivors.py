@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,9 @@ def test_sampled_products_of_vectors_give_no_negative_zeros(runs: bool) -> None:
     assert not torch.signbit(values).any()
     wide = ops.sddmm(pattern, u[:, None], v[:, None], A.shape)
     assert torch.equal(torch.signbit(wide), torch.signbit(values))
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+def test_files_hold_matrices_without_rows_or_columns(shape: tuple[int, int], tmp_path: Path) -> None:
+    gs.save_npz(tmp_path / "nothing.npz", gs.from_dense(torch.zeros(shape)))
+    assert gs.load_npz(tmp_path / "nothing.npz").shape == shape

@@ -45,6 +45,15 @@ class WithWorld:
         assert not accepted, "values that do not fit were taken"
         compare(A, "after others wrote")
 
+    @rule(k=index)
+    def assign_to_a_transpose_of_a_transpose(self, k: int) -> None:
+        """Which is a matrix of its own: the transpose in between does not change."""
+        A = self.at(k)
+        T = A.matrix.T
+        twice = T.T
+        twice.values = twice.values.detach() * 3
+        close(T @ torch.eye(T.shape[1], dtype=torch.float64, device=T.device), A.dense().T, "the transpose in between")
+
     @rule(k=index, how=st.sampled_from(["no_grad", "inference", "func"]))
     def look(self, k: int, how: str) -> None:
         """Somebody asks for arrays where nothing is differentiated; what is kept must not depend on it."""
