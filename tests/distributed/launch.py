@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the cases of all files *_cases.py on some ranks: one torchrun for each number of them, whoever asks first.
+"""Runs the cases of all files in on_ranks/ on some ranks: one torchrun for each number of them, whoever asks first.
 
 As a program it is one of the ranks: each case is called on all of them, and what it raises is written to a file.
 """
@@ -22,17 +22,13 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "on_ranks"))
 RANKS = [1, 2, 3, 4]
 LIMIT = 300  # seconds that a run may take before it is taken for a hanging one
 PATIENCE = 60  # seconds that a rank waits for another
 
 
-def cases(module: str) -> list[str]:
-    """The names of a file's cases."""
-    return [name for name in vars(importlib.import_module(module)) if name.startswith("case_")]
-
-
-def check(module: str, case: str, ranks: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+def check(case: str, ranks: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Fails as the case has failed on one of the ranks."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"distributed_{ranks}"
@@ -45,7 +41,7 @@ def check(module: str, case: str, ranks: int, tmp_path_factory: pytest.TempPathF
     for rank in range(ranks):
         found = folder / f"{rank}.json"
         outcomes = json.loads(found.read_text()) if found.exists() else {}
-        outcome = outcomes.get(f"{module}.{case}", f"it was not run; the log ends with\n{log[-3000:]}")
+        outcome = outcomes.get(case, f"it was not run; the log ends with\n{log[-3000:]}")
         assert outcome == "good", f"rank {rank} of {ranks}: {outcome}"
 
 
@@ -63,10 +59,11 @@ def run(ranks: int, folder: Path, *only: str) -> None:
 
 
 def all_cases(only: list[str]) -> dict[str, Callable[[Any], None]]:
+    """Every function case_… of every file, or those whose names hold one of the words."""
     found = {}
-    for file in sorted(HERE.glob("*_cases.py")):
-        module = importlib.import_module(file.stem)
-        found |= {f"{file.stem}.{name}": getattr(module, name) for name in cases(file.stem)}
+    for file in sorted((HERE / "on_ranks").glob("*_cases.py")):
+        own = vars(importlib.import_module(file.stem)).items()
+        found |= {f"{file.stem}.{name}": case for name, case in own if name.startswith("case_")}
     return {name: case for name, case in found.items() if not only or any(word in name for word in only)}
 
 
@@ -90,5 +87,4 @@ def main(folder: Path, only: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE))
     main(Path(sys.argv[1]), sys.argv[2:])

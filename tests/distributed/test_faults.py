@@ -10,17 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import launch
 import pytest
 
 PROGRAM = Path(__file__).parent / "fault_program.py"
 GUARD = 240  # seconds: far more than it takes; a rank that hangs fails the test
-
-
-@pytest.mark.parametrize("ranks", launch.RANKS)
-@pytest.mark.parametrize("case", launch.cases("fault_cases"))
-def test_mistake_of_one_rank(case: str, ranks: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    launch.check("fault_cases", case, ranks, tmp_path_factory)
 
 
 @pytest.mark.parametrize(("event", "code"), [("kill", -signal.SIGKILL), ("raise", 1)])

@@ -15,8 +15,9 @@ from random import Random
 from typing import Any
 
 import torch
-from mutation import other_number, other_tensor
 from torch import Tensor
+
+from mutation import other_number, other_tensor
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "table"), str(Path(__file__).parents[2])]
 import test_raw_ops as table  # noqa: E402

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 import torch
-from mutation import mutated
 
 import gossamer as gs
 from gossamer.__main__ import main
+from mutation import mutated
 
 CODES = [b"\x80\x02", b"}", b"]", b"(", b")", b"t", b"R", b"b", b"u", b"e", b"q\x00", b"h\x00", b"2", b"0", b"."]
 CODES += [b"c__builtin__\nlist\n", b"c_codecs\nencode\n", b"cnumpy\ndtype\n", b"cnumpy.core.multiarray\n_reconstruct\n"]

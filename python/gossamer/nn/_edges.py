@@ -80,7 +80,7 @@ def edge_index_of(adjacency: Adjacency) -> Tensor:
     return pattern.keep("edge_index", lambda: torch.stack([pattern.indices.long(), pattern.row_indices]))
 
 
-def edges_of(layer: str, adjacency: Adjacency, shape: Shape, loops: SelfLoops) -> Edges:
+def edges_of(layer: str, adjacency: Tensor | Pattern | SparseMatrix, shape: Shape, loops: SelfLoops) -> Edges:
     """The edges of a graph, kept with its pattern, or for as long as the edge_index lives and is not written to."""
     if isinstance(adjacency, SparseMatrix):
         adjacency = adjacency.pattern

@@ -75,8 +75,10 @@ class GCNConv(torch.nn.Module):
         if self.add_self_loops and adjacency is not graph:
             adjacency, loops = self._with_loops(graph, adjacency, dtype), SelfLoops.NONE
             edge_weight = adjacency.values
-        shared = isinstance(adjacency, DistributedMatrix)
-        edges = shared_edges("GCNConv", adjacency, loops) if shared else edges_of("GCNConv", adjacency, (n, n), loops)
+        if isinstance(adjacency, DistributedMatrix):
+            edges = shared_edges("GCNConv", adjacency, loops)
+        else:
+            edges = edges_of("GCNConv", adjacency, (n, n), loops)
         P = edges.pattern
         if edge_weight is None and self.loop_weight in (None, 1):
             weights = torch.ones(P.nnz, dtype=dtype, device=P.device)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // plan.json: an object of integers, lists of integers and lists of names. The little of JSON that it needs is read
 // here; everything else is refused.
+#include <gossamer/kernels/atomic_file.h>
 #include <gossamer/kernels/file.h>
 
 #include <algorithm>
