@@ -33,6 +33,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import gossamer as gs
 from examples.distributed import elastic, power_law
+from examples.distributed.elastic import total
 from gossamer.nn.node_classifier import row_normalized
 
 
@@ -72,14 +73,6 @@ def size() -> int:
 
 def rank() -> int:
     return dist.get_rank() if dist.is_initialized() else 0
-
-
-def total(number: float | Tensor) -> Tensor:
-    """Over the processes."""
-    t = torch.as_tensor(number).to(torch.float64, copy=True)
-    if dist.is_initialized():
-        dist.all_reduce(t)
-    return t
 
 
 def generated(nodes: int, features: int, seed: int) -> Share:
