@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # What torch.load raises at a file that is not its own.
 _DAMAGE = (
     *(RuntimeError, ValueError, TypeError, LookupError, EOFError, AttributeError, ImportError),
-    *(MemoryError, pickle.UnpicklingError),
+    *(OSError, MemoryError, pickle.UnpicklingError),
 )
 
 
@@ -49,15 +49,13 @@ class Checkpoint:
         self.state = state
 
     def _load(self) -> None:
+        contents = io.BytesIO(self.path.read_bytes())
         try:
-            kept = torch.load(self.path, weights_only=True)  # tensors and numbers: nothing of the file is run
+            kept = torch.load(contents, weights_only=True)  # tensors and numbers: nothing of the file is run
             of, self.state, random = kept["of"], kept["state"], kept["random"]
             torch.set_rng_state(random)
-        except OSError:
-            raise
-        except _DAMAGE as error:
-            reason = str(error).partition("\n")[0]
-            raise ValueError(f"resume: {self.path} is not a state of a training: {reason:.200}") from None
+        except _DAMAGE:  # torch advises to run what is in the file: not here
+            raise ValueError(f"resume: {self.path} is not a state of a training, or damaged") from None
         if of != self.of:
             other = sorted(name for name in self.of if not isinstance(of, dict) or of.get(name) != self.of[name])
             raise ValueError(f"resume: {self.path} is of another training: {', '.join(other)} differ")
