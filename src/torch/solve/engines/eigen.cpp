@@ -86,6 +86,10 @@ class Lu final : public EngineFactor, public Eigen::SparseLU<Matrix, Ordering> {
     const size_t digits = text.find_last_not_of("0123456789") + 1;
     return digits < text.size() ? original(m_perm_c, std::atoll(text.c_str() + digits) - 1) : 0;
   }
+  // Eigen says so in a message alone: its info() stays a success, or blames a pivot.
+  void check_memory() const {
+    if (Base::lastErrorMessage().starts_with("UNABLE TO")) throw std::bad_alloc();
+  }
 
  private:
   double threshold_;
@@ -98,6 +102,7 @@ class LuAnalysis final : public Analysis {
   Factored factorize(const SquareColumns& A) const override {
     auto factor = std::make_unique<Lu<Ordering>>(analysed_);
     factor->factorize(copied(A));
+    factor->check_memory();
     if (factor->info() != Eigen::Success) return {nullptr, factor->breakdown()};
     return {std::move(factor), -1};
   }
