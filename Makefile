@@ -102,7 +102,8 @@ build: setup
 all: build
 	cmake --build --preset release -j$(JOBS)
 
-dev: setup
+# After the library, whose ops without loops it takes as they are.
+dev: build
 	@test -f build/dev/build.ninja || cmake --preset dev
 	cmake --build --preset dev -j$(JOBS)
 

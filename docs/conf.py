@@ -41,7 +41,11 @@ html_css_files = ["site.css"]
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 nitpick_ignore_regex = [
-    ("py:.*", r"Tensor|(torch|numpy|scipy|collections|os|typing|gossamer\._scipy_names)\..*")
+    (
+        "py:.*",
+        r"Tensor|PathLike|DeviceMesh|ProcessGroup|(torch|numpy|scipy|collections|os|typing|gossamer\._scipy_names)\..*",
+    ),
+    ("py:.*", r"gossamer\.distributed\._exchange\..*"),  # what a matrix has inside
 ]  # no network, so no links to their pages
 
 

@@ -175,7 +175,10 @@ def test_npz_of_every_type_and_shape(tmp_path: Path) -> None:
 MISTAKES = {
     "no such folder": (["--data", "/nowhere", "--out", "a.npz"], "No such file or directory: '/nowhere/adjacency.mtx'"),
     "no .npz": (["--data", "synthetic", "--out", "a.txt"], "the name must end in .npz, not a.txt"),
-    "no heads": (["--data", "synthetic", "--heads", "0", "--out", "a.npz"], "layer 1 has 0 heads of 8 features"),
+    "no heads": (
+        ["--data", "synthetic", "--heads", "0", "--out", "a.npz"],
+        "--heads must be in 1 … 2147483647, not [0]",
+    ),
     "too few heads": (["--data", "synthetic", "--heads", "1", "2", "3", "--out", "a.npz"], "the heads of 2 layers"),
     "no such model": (["--data", "synthetic", "--model", "gcn", "--out", "a.npz"], "invalid choice: 'gcn'"),
     "no data": (["--out", "a.npz"], "the following arguments are required: --data"),

@@ -130,7 +130,7 @@ def test_a_bug_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupt(*_: object) -> None:  # not the signal, which a job in the background ignores
+    def interrupt(*_: object, **__: object) -> None:  # not the signal, which a job in the background ignores
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train, "train", interrupt)

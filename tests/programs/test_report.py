@@ -281,7 +281,7 @@ def test_every_section_has_what_a_section_must_have(name: str) -> None:
     """What is in it is tested with the examples and the benchmark."""
     module = _programs.load(sections.SECTIONS[name])
     assert isinstance(module, Section)
-    assert isinstance(module, Tabular) == name.startswith(("table2", "scaling"))
+    assert isinstance(module, Tabular) == name.startswith(("table2", "scaling", "distributed"))
     assert "seed" not in module.SOURCE
 
 
