@@ -24,7 +24,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "on_ranks"))
 RANKS = [1, 2, 3, 4]
-LIMIT = 300  # seconds that a run may take before it is taken for a hanging one
+LIMIT = 900  # seconds that a run may take before it is taken for a hanging one
 PATIENCE = 60  # seconds that a rank waits for another
 
 

@@ -63,7 +63,9 @@ def test_coauthor_cs(tmp_path: Path, data: Path) -> None:
     folder = data / "gnn-benchmark" / "coauthor_cs"
     if not folder.is_dir():
         pytest.skip(f"no Coauthor CS at {folder}")
-    found = trained(tmp_path, 2, "--data", str(folder), "--epochs", "12", "--hidden", "8", "--heads", "2", "--lr", "0.05")
+    found = trained(
+        tmp_path, 2, "--data", str(folder), "--epochs", "12", "--hidden", "8", "--heads", "2", "--lr", "0.05"
+    )
     assert sum(rank["own"] for rank in found["ranks"]) == 18333
     assert found["accuracy"] > 0.8
 

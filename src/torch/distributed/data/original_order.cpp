@@ -19,6 +19,7 @@ struct ByKeys {
 
   ByKeys(const Tensor& keys, int64_t total, const Group& group) : out(keys.argsort()) {
     const int64_t p = group.size();
+    group.agree(total < 0 ? "Rows: " + std::to_string(total) + " rows in all" : "");
     const Tensor sorted = keys.index_select(0, out);
     const Tensor bounds = (at::arange(p + 1, at::kLong) * total).floor_divide(p);
     const Tensor counts = at::searchsorted(sorted, bounds).diff();
