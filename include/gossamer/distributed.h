@@ -4,8 +4,8 @@
 // The contract: every rank calls the same functions in the same order; what is differentiated is the sum over the ranks
 // of what each of them calls backward on.
 //
-//   // The group is the caller's: registered in torch under a name (c10d::register_process_group).
-//   auto A = gossamer::distributed::scatter(gossamer::poisson({100, 100}), "workers");
+//   // The group is the caller's, by its name in torch's registry; "" is this process alone.
+//   auto A = gossamer::distributed::scatter(gossamer::poisson({100, 100}), "");
 //   auto x = torch::ones({A.local_shape()[1]}).requires_grad_();       // this rank's rows of x
 //   auto y = A.matmul(x);                                              // this rank's rows of A x
 #pragma once

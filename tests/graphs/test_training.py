@@ -64,7 +64,7 @@ def test_options_reach_the_recipe(
     """8 output heads, rate 0.01 and L2 0.001 are the GAT paper's words for PubMed."""
     seen = []
 
-    def note(graph: gs.datasets.Graph, recipe: Recipe, *_: object) -> tuple[None, Trained]:
+    def note(graph: gs.datasets.Graph, recipe: Recipe, *_: object, **__: object) -> tuple[None, Trained]:
         seen.append(recipe)
         return None, Trained(0, 0, 0, 0, [])
 
