@@ -104,7 +104,7 @@ def case_dot_under_torch_func(mesh: Any) -> None:
 
 def grid() -> gs.SparseMatrix:
     """Of a grid whose coefficients vary, so that every product rounds."""
-    A, d = gs.poisson((13, 11), dtype=F64) + 0.1 * gs.eye(143, dtype=F64), 1 + torch.arange(143, dtype=F64) / 143
+    A, d = gs.poisson((13, 11), dtype=F64) + 1.0 * gs.eye(143, dtype=F64), 1 + torch.arange(143, dtype=F64) / 143
     return A.scale_rows(d).scale_cols(d)
 
 
