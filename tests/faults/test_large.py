@@ -17,7 +17,7 @@ import gossamer as gs
 
 ENTRIES = int(os.environ.get("GOSSAMER_LARGE", "0"))
 pytestmark = pytest.mark.skipif(ENTRIES == 0, reason="wants 20 GiB: make test-large")
-COLS = 8
+COLS, HEADS = 8, 16
 
 
 def wide() -> gs.Pattern:
@@ -26,6 +26,14 @@ def wide() -> gs.Pattern:
     cols = -(-ENTRIES // rows)
     indptr = torch.arange(rows + 1, dtype=torch.int64) * cols
     return gs.Pattern(indptr, torch.arange(cols).repeat(rows), (rows, cols), check=False, simple=True)
+
+
+def tall() -> gs.Pattern:
+    """A full matrix of 8 columns, whose entries times the heads are so many; int32 indices."""
+    rows = -(-ENTRIES // HEADS // COLS)
+    indptr = torch.arange(0, COLS * rows + 1, COLS, dtype=torch.int32)
+    indices = torch.arange(COLS, dtype=torch.int32).repeat(rows)
+    return gs.Pattern(indptr, indices, (rows, COLS), check=False, simple=True)
 
 
 def test_spmm_and_sddmm() -> None:
@@ -47,12 +55,7 @@ def test_spmm_and_sddmm() -> None:
 
 def test_entries_times_heads() -> None:
     """Fewer entries with 16 heads: both gradients, the transpose included."""
-    heads = 16
-    rows = -(-ENTRIES // heads // COLS)
-    P = gs.Pattern(
-        torch.arange(0, COLS * rows + 1, COLS, dtype=torch.int32), torch.arange(COLS, dtype=torch.int32).repeat(rows),
-        (rows, COLS), check=False, simple=True,
-    )  # fmt: skip
+    P, heads = tall(), HEADS
     assert P.nnz * heads >= ENTRIES
     values = torch.ones(P.nnz, heads, dtype=torch.float16).requires_grad_()
     x = torch.ones(COLS, heads, 1, dtype=torch.float16).requires_grad_()
@@ -66,12 +69,8 @@ def test_entries_times_heads() -> None:
 
 def test_attention_and_its_gradient() -> None:
     """Equal scores: every weight is 1/8, and the result is the mean of ones."""
-    heads = 16
-    rows = -(-ENTRIES // heads // COLS)
-    P = gs.Pattern(
-        torch.arange(0, COLS * rows + 1, COLS, dtype=torch.int32), torch.arange(COLS, dtype=torch.int32).repeat(rows),
-        (rows, COLS), check=False, simple=True,
-    )  # fmt: skip
+    P, heads = tall(), HEADS
+    rows = P.shape[0]
     x = torch.ones(COLS, heads, 1).requires_grad_()
     source = torch.zeros(COLS, heads).requires_grad_()
     target = torch.zeros(1, 1).expand(rows, heads)

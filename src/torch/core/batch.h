@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// vmap, and the three batching rules of all ops. A batch of values on one pattern *is* a matrix with heads, so most ops
+// vmap, and the four batching rules of all ops. A batch of values on one pattern *is* a matrix with heads, so most ops
 // fold the batch into the heads, or into the columns, of one ordinary call and unfold its result.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -74,6 +74,16 @@ Tensor heads_or_columns(const char* op, TensorList pattern, const Tensor& values
   const Tensor y = f(values, batch.at(X, columns).flatten(columns), per_head);
   if (X.dim() == columns) return batch.wrap(y, columns);
   return batch.wrap(unfold_dim(y, columns, {batch.size(), X.sym_size(columns)}), columns);
+}
+
+// f(U, V) → values of U and V with n rows, then heads if there are any, then columns: a batch is more heads.
+template <class F>
+Tensor more_heads_of_both(const char* op, TensorList pattern, const Tensor& U, const Tensor& V, const F& f) {
+  const Batch batch(op, pattern, {U, V});
+  Tensor u = batch.at(U, 1), v = batch.at(V, 1);
+  if (U.dim() == 1) u = u.unsqueeze(-1), v = v.unsqueeze(-1);
+  if (U.dim() < 3) return batch.wrap(f(u, v), 1);
+  return batch.wrap(unfold_dim(f(u.flatten(1, 2), v.flatten(1, 2)), 1, {batch.size(), U.sym_size(1)}), 1);
 }
 
 // f(tensors) → a list of tensors, for one member of the batch after the other: for ops of which each call is a whole

@@ -105,6 +105,13 @@ void check_device(const char* op, const Tensor& t, const Block& A) {
   TORCH_CHECK_TYPE(!small, op, ": no kernel for ", t.scalar_type());
 }
 
+void check_halo(const char* op, const Tensor& halo, const char* name, const Tensor& X, const Block& A) {
+  TORCH_CHECK_VALUE(
+      halo.dim() == X.dim() && halo.sym_size(0) == A.halo() && halo.sym_sizes().slice(1) == X.sym_sizes().slice(1), op,
+      ": the halo ", shape_text(halo), " is not that of ", name, " ", shape_text(X));
+  check_same_dtype(op, "the halo", halo, name, X);
+}
+
 std::string row_text(const Tensor& t) {
   std::ostringstream text;
   text << c10::getDtypeNames(t.scalar_type()).first << " (…";

@@ -90,6 +90,8 @@ constexpr size_t block_tensors = 5, all_tensors = 2 * block_tensors + 3;
 
 // An operand must be where the block is, and hold numbers that some kernel knows.
 void check_device(const char* op, const Tensor& t, const Block& A);
+// A halo that is at hand must be one of X, which `name` names.
+void check_halo(const char* op, const Tensor& halo, const char* name, const Tensor& X, const Block& A);
 
 // "float32 (…, 5)": what all ranks must have in common of an operand.
 std::string row_text(const Tensor& t);

@@ -36,11 +36,7 @@ void check(const Block& A, const Tensor& U, const Tensor& V, const MaybeTensor& 
   distributed::check_device("sddmm", V, A);
   TORCH_CHECK_VALUE(U.dim() <= 3 && U.sym_sizes().slice(1) == V.sym_sizes().slice(1), "sddmm: U ", shape_text(U),
                     " and V ", shape_text(V), " must be (n,), (n, d) or (n, H, d) and agree but for their rows");
-  if (!halo) return;
-  TORCH_CHECK_VALUE(
-      halo->dim() == V.dim() && halo->sym_size(0) == A.halo() && halo->sym_sizes().slice(1) == V.sym_sizes().slice(1),
-      "sddmm: the halo ", shape_text(*halo), " is not that of V ", shape_text(V));
-  check_same_dtype("sddmm", "the halo", *halo, "V", V);
+  if (halo) distributed::check_halo("sddmm", *halo, "V", V, A);
 }
 
 // The entries of rows that need no halo are computed while it is under way.
@@ -102,17 +98,11 @@ Tensor autograd(TensorList plan, at::IntArrayRef counts, const Tensor& U, const 
       });
 }
 
-// Batched operands are more heads.
 Tensor batched(TensorList plan, at::IntArrayRef counts, const Tensor& U, const Tensor& V, const MaybeTensor&, bool keep,
                std::string_view name) {
-  const Batch batch("sddmm", plan, {U, V});
-  const auto call = [&](const Tensor& u, const Tensor& v) {
+  return more_heads_of_both("sddmm", plan, U, V, [&](const Tensor& u, const Tensor& v) {
     return ops::sddmm_rows(plan, counts, u, v, /*halo=*/{}, keep, name);
-  };
-  Tensor u = batch.at(U, 1), v = batch.at(V, 1);
-  if (U.dim() == 1) u = u.unsqueeze(-1), v = v.unsqueeze(-1);
-  if (U.dim() < 3) return batch.wrap(call(u, v), 1);
-  return batch.wrap(unfold_dim(call(u.flatten(1, 2), v.flatten(1, 2)), 1, {batch.size(), U.sym_size(1)}), 1);
+  });
 }
 
 const Op<decltype(ops::sddmm_rows)> op{{

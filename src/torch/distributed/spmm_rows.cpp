@@ -41,11 +41,7 @@ void check(const Exchange& exchange, const Tensor& values, const Tensor& X, bool
   TORCH_CHECK_VALUE(heads || X.dim() <= 2, "spmm: X must be (n,) or (n, d), not ", shape_text(X));
   TORCH_CHECK_VALUE(!heads || (X.dim() >= 2 && X.dim() <= 3 && X.sym_size(1) == values.sym_size(1)), "spmm: values ",
                     shape_text(values), " need X of shape (n, H) or (n, H, d), not ", shape_text(X));
-  if (!halo) return;
-  TORCH_CHECK_VALUE(
-      halo->dim() == X.dim() && halo->sym_size(0) == A.halo() && halo->sym_sizes().slice(1) == X.sym_sizes().slice(1),
-      "spmm: the halo ", shape_text(*halo), " is not that of X ", shape_text(X));
-  check_same_dtype("spmm", "the halo", *halo, "X", X);
+  if (halo) distributed::check_halo("spmm", *halo, "X", X, A);
 }
 
 // What has no kernel of two arrays, complex numbers, integers and devices, by the ops of one process.

@@ -19,6 +19,7 @@
 #include "core/launch.h"
 #include "core/op.h"
 #include "distributed/exchange.h"
+#include "graphs/degrees.h"
 
 namespace gossamer {
 namespace {
@@ -140,8 +141,7 @@ Tensor ops::gcn_norm_rows(TensorList plan, at::IntArrayRef counts, const Tensor&
   const distributed::Exchange exchange("gcn_norm_rows", plan, counts);
   const distributed::Block& A = exchange.block(/*t=*/false);
   const auto shape = A.shape();
-  const Tensor degree = row_sum(A.pattern(), weights, shape), positive = degree.gt(0);
-  const Tensor d = degree.where(positive, 1).pow(-0.5).where(positive, 0);
+  const Tensor d = inverse_root(row_sum(A.pattern(), weights, shape));
   const Tensor of_columns = at::cat({d, halo(d, A.send_rows, A.send, A.recv, group)});
   return scale_axis(A.pattern(), scale_axis(A.pattern(), weights, d, shape, /*cols=*/false), of_columns, shape,
                     /*cols=*/true);

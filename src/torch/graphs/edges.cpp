@@ -14,6 +14,7 @@
 #include "core/host.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "graphs/degrees.h"
 #include "structure/device.h"
 #include "structure/scans.h"
 
@@ -142,9 +143,7 @@ Tensor ops::loop_features(const Tensor& edge_index, const Tensor& edge_attr, int
 }
 
 Tensor ops::gcn_norm(TensorList pattern, const Tensor& weights, SymIntArrayRef shape) {
-  const Tensor degree = row_sum(pattern, weights, shape), positive = degree.gt(0);
-  // A node whose weights do not add up to a positive number has no D^-1/2; it counts as 0, with gradient 0.
-  const Tensor d = degree.where(positive, 1).pow(-0.5).where(positive, 0);
+  const Tensor d = inverse_root(row_sum(pattern, weights, shape));
   return scale_axis(pattern, scale_axis(pattern, weights, d, shape, /*cols=*/false), d, shape, /*cols=*/true);
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/csr.h"
+#include "graphs/degrees.h"
 #include "graphs/layers.h"
 
 namespace gossamer::nn {
@@ -22,8 +23,7 @@ std::optional<Tensor> values_of(const Adjacency& adjacency) {
 
 // D^-1/2 A D^-1/2; see ops::gcn_norm.
 DistributedMatrix gcn_norm(const DistributedMatrix& A) {
-  const Tensor degree = A.row_sum(), positive = degree.gt(0);
-  const Tensor d = degree.where(positive, 1).pow(-0.5).where(positive, 0);
+  const Tensor d = inverse_root(A.row_sum());
   return A.scale_rows(d).scale_cols(d);
 }
 

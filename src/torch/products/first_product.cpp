@@ -64,13 +64,10 @@ Found forward(TensorList pattern_A, const Tensor& a, at::IntArrayRef shape_A, Te
               at::IntArrayRef shape_B) {
   const bool real = at::isFloatingType(a.scalar_type()) && a.scalar_type() == b.scalar_type();
   if (!real || a.dim() != 1 || b.dim() != 1) return in_two_steps(pattern_A, a, shape_A, pattern_B, b, shape_B);
-  const PatternTensors A = host_pattern("spgemm", pattern_A, c10::fromIntArrayRefSlow(shape_A));
-  const PatternTensors B = host_pattern("spgemm", pattern_B, c10::fromIntArrayRefSlow(shape_B));
+  const auto pair = host_pair("spgemm", pattern_A, shape_A, pattern_B, shape_B);
+  const PatternTensors &A = pair.first, &B = pair.second;
   const auto type = A.indptr.scalar_type();
-  TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), "spgemm: A has ", type, " indices but B has ",
-                   B.indptr.scalar_type());
-  TORCH_CHECK_VALUE(shape_A[1] == shape_B[0], "spgemm: A is ", shape_A[0], " x ", shape_A[1], " and B is ", shape_B[0],
-                    " x ", shape_B[1], ", which do not multiply");
+  check_they_multiply(shape_A, shape_B);
   check_dense("spgemm", "the values of A", a, A, A.nnz(), "entries");
   check_dense("spgemm", "the values of B", b, B, B.nnz(), "entries");
   const Tensor work = host_integers(shape_A[0] + 1);

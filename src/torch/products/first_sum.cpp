@@ -27,11 +27,9 @@ Found with_maps(TensorList A, const Tensor& a, TensorList B, const Tensor& b, at
 Found forward(TensorList pattern_A, const Tensor& a, TensorList pattern_B, const Tensor& b, at::IntArrayRef shape) {
   const bool real = at::isFloatingType(a.scalar_type()) && a.scalar_type() == b.scalar_type();
   if (!real || a.dim() != 1 || b.dim() != 1) return with_maps(pattern_A, a, pattern_B, b, shape);
-  const auto size = c10::fromIntArrayRefSlow(shape);
-  const PatternTensors A = host_pattern("spadd", pattern_A, size), B = host_pattern("spadd", pattern_B, size);
+  const auto pair = host_pair("spadd", pattern_A, shape, pattern_B, shape);
+  const PatternTensors &A = pair.first, &B = pair.second;
   const auto type = A.indptr.scalar_type();
-  TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), "spadd: A has ", type, " indices but B has ",
-                   B.indptr.scalar_type());
   check_dense("spadd", "the values of A", a, A, A.nnz(), "entries");
   check_dense("spadd", "the values of B", b, B, B.nnz(), "entries");
   Found found;

@@ -9,6 +9,7 @@
 #include "core/host.h"
 #include "core/launch.h"
 #include "core/op.h"
+#include "products/pairs.h"
 #include "structure/device.h"
 
 namespace gossamer {
@@ -19,10 +20,9 @@ using MergedParts = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 MergedParts merge(TensorList pattern_A, TensorList pattern_B, at::IntArrayRef shape, bool intersect) {
   const KeptResults kept;
   const char* op = intersect ? "hadamard" : "spadd";  // what the user called
-  const auto size = c10::fromIntArrayRefSlow(shape);
-  const PatternTensors A = host_pattern(op, pattern_A, size), B = host_pattern(op, pattern_B, size);
+  const auto pair = host_pair(op, pattern_A, shape, pattern_B, shape);
+  const PatternTensors &A = pair.first, &B = pair.second;
   const auto type = A.indptr.scalar_type();
-  TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), op, ": A has ", type, " indices but B has ", B.indptr.scalar_type());
   MergedParts result;
   with_index_type<void>(type, [&]<class, class I> {
     const int64_t nnz_A = A.indices.numel(), nnz_B = B.indices.numel();
@@ -43,11 +43,7 @@ MergedParts merge(TensorList pattern_A, TensorList pattern_B, at::IntArrayRef sh
 
 MergedParts merge_on_device(TensorList A, TensorList B, at::IntArrayRef shape, bool intersect) {
   const char* op = intersect ? "hadamard" : "spadd";
-  const auto size = c10::fromIntArrayRefSlow(shape);
-  unpack(op, A, size, /*t=*/false), unpack(op, B, size, /*t=*/false);
-  TORCH_CHECK_VALUE(A[0].device() == B[0].device(), op, ": A is on ", A[0].device(), " but B is on ", B[0].device());
-  TORCH_CHECK_TYPE(A[0].scalar_type() == B[0].scalar_type(), op, ": A has ", A[0].scalar_type(), " indices but B has ",
-                   B[0].scalar_type());
+  check_device_pair(op, A, shape, B, shape);
   TORCH_CHECK_VALUE(device_patterns::has_keys(shape), op, ": ", shape[0], " x ", shape[1],
                     " places are more than a device can count");
   return device_patterns::merge(A, B, shape, intersect);

@@ -51,14 +51,9 @@ Tensor autograd(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArra
       });
 }
 
-// Batched operands are more heads.
 Tensor batched(TensorList pattern, const Tensor& U, const Tensor& V, SymIntArrayRef shape) {
-  const Batch batch("sddmm", pattern, {U, V});
-  Tensor u = batch.at(U, 1), v = batch.at(V, 1);
-  if (U.dim() == 1) u = u.unsqueeze(-1), v = v.unsqueeze(-1);
-  if (U.dim() < 3) return batch.wrap(ops::sddmm(pattern, u, v, shape), 1);
-  const Tensor values = ops::sddmm(pattern, u.flatten(1, 2), v.flatten(1, 2), shape);
-  return batch.wrap(unfold_dim(values, 1, {batch.size(), U.sym_size(1)}), 1);
+  return more_heads_of_both("sddmm", pattern, U, V,
+                            [&](const Tensor& u, const Tensor& v) { return ops::sddmm(pattern, u, v, shape); });
 }
 
 const Op<decltype(ops::sddmm)> op{{

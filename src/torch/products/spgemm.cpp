@@ -125,13 +125,10 @@ Tensor batched(TensorList A, const Tensor& a, SymIntArrayRef shape_A, TensorList
 std::tuple<Tensor, Tensor> pattern_forward(TensorList pattern_A, at::IntArrayRef shape_A, TensorList pattern_B,
                                            at::IntArrayRef shape_B) {
   const KeptResults kept;
-  const PatternTensors A = host_pattern("spgemm", pattern_A, c10::fromIntArrayRefSlow(shape_A));
-  const PatternTensors B = host_pattern("spgemm", pattern_B, c10::fromIntArrayRefSlow(shape_B));
+  const auto pair = host_pair("spgemm", pattern_A, shape_A, pattern_B, shape_B);
+  const PatternTensors &A = pair.first, &B = pair.second;
   const auto type = A.indptr.scalar_type();
-  TORCH_CHECK_TYPE(type == B.indptr.scalar_type(), "spgemm: A has ", type, " indices but B has ",
-                   B.indptr.scalar_type());
-  TORCH_CHECK_VALUE(shape_A[1] == shape_B[0], "spgemm: A is ", shape_A[0], " x ", shape_A[1], " and B is ", shape_B[0],
-                    " x ", shape_B[1], ", which do not multiply");
+  check_they_multiply(shape_A, shape_B);
   const Tensor work = host_integers(shape_A[0] + 1), indptr = host_integers(shape_A[0] + 1);
   Tensor indices;
   with_index_type<void>(type, [&]<class, class I> {
@@ -149,13 +146,8 @@ std::tuple<Tensor, Tensor> pattern_forward(TensorList pattern_A, at::IntArrayRef
 
 std::tuple<Tensor, Tensor> pattern_on_device(TensorList A, at::IntArrayRef shape_A, TensorList B,
                                              at::IntArrayRef shape_B) {
-  unpack("spgemm", A, c10::fromIntArrayRefSlow(shape_A), /*t=*/false);
-  unpack("spgemm", B, c10::fromIntArrayRefSlow(shape_B), /*t=*/false);
-  TORCH_CHECK_VALUE(A[0].device() == B[0].device(), "spgemm: A is on ", A[0].device(), " but B is on ", B[0].device());
-  TORCH_CHECK_TYPE(A[0].scalar_type() == B[0].scalar_type(), "spgemm: A has ", A[0].scalar_type(),
-                   " indices but B has ", B[0].scalar_type());
-  TORCH_CHECK_VALUE(shape_A[1] == shape_B[0], "spgemm: A is ", shape_A[0], " x ", shape_A[1], " and B is ", shape_B[0],
-                    " x ", shape_B[1], ", which do not multiply");
+  check_device_pair("spgemm", A, shape_A, B, shape_B);
+  check_they_multiply(shape_A, shape_B);
   TORCH_CHECK_VALUE(device_patterns::has_keys({shape_A[0], shape_B[1]}), "spgemm: ", shape_A[0], " x ", shape_B[1],
                     " places are more than a device can count");
   return device_patterns::product(A, shape_A, B, shape_B);
