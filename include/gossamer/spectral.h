@@ -47,6 +47,9 @@ Tensor cluster_values(const Tensor& Theta, const Tensor& labels, double toleranc
 Tensor same_for_equal_values(const Tensor& labels, const Tensor& g, double tolerance);
 Tensor same_for_every_basis(const Tensor& labels, const Tensor& X, const Tensor& G, double tolerance);
 
+// S itself, if all of it is above rounding · largest: else svds throws.
+Tensor above_rounding(const Tensor& S, const Tensor& largest, double rounding);
+
 // All of it: linalg::eigsh on matrices that share a pattern, which with sigma and without m has the whole diagonal.
 std::tuple<Tensor, Tensor> eigsh(TensorList pattern, const Tensor& a, const OptionalTensor& m, SymIntArrayRef shape,
                                  const OptionalTensor& analysis, int64_t k, std::optional<double> sigma,

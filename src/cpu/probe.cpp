@@ -6,5 +6,6 @@ namespace gossamer::kernels {
 
 GOSSAMER_PROBE(float)
 GOSSAMER_PROBE(double)
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_MISMATCH)
 
 }  // namespace gossamer::kernels

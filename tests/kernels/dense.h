@@ -88,6 +88,11 @@ struct OwnedPattern {
   PatternView<I> view() const { return {rows, cols, nnz(), indptr.data(), indices.data()}; }
 };
 
+template <class T, class I>
+Csr<T, I> with_values(const OwnedPattern<I>& A, const std::vector<T>& values) {
+  return {A.view(), values.data(), 1, nullptr};
+}
+
 // Each entry with the given probability; every fourth row empty, and the one after it full.
 template <class I>
 OwnedPattern<I> random_pattern(Random& random, int64_t rows, int64_t cols, double density) {

@@ -12,11 +12,6 @@ namespace {
 
 using I = int32_t;
 
-template <class T>
-Csr<T, I> with_values(const OwnedPattern<I>& A, const std::vector<T>& values) {
-  return {A.view(), values.data(), 1, nullptr};
-}
-
 // Pattern and values at once are those of one after the other, on any number of threads.
 template <class T>
 void expect_first_product(const OwnedPattern<I>& A, const OwnedPattern<I>& B) {

@@ -108,5 +108,23 @@ TYPED_TEST(Probe, SeedsInParts) {
   }
 }
 
+// A row whose product is off, one that is not finite and one that is off by rounding alone, in any number of threads.
+TEST(Probe, RowsThatDoNotMultiplyAsTheyShould) {
+  Random random(8);
+  OwnedPattern<int32_t> J(50, std::vector<std::vector<int32_t>>(40000, {3, 17, 49}));
+  const auto values = random.values<double>(J.nnz()), v = random.values<double>(J.cols);
+  std::vector<double> product(J.rows);
+  const Csr<double, int32_t> A{J.view(), values.data()};
+  for (int64_t i = 0; i < J.rows; ++i)
+    for (int64_t p = J.indptr[i]; p < J.indptr[i + 1]; ++p) product[i] += values[p] * v[J.indices[p]];
+  const auto rows = [&](const Pool& pool) {
+    return kernels::mismatched_rows(pool, A, v.data(), product.data(), 1e-10, 1e-15);
+  };
+  EXPECT_TRUE(rows(Pool(Threads(3))).empty());
+  product[7] *= 1 + 1e-14;
+  product[11] += 1e-3, product[39999] = NAN, product[20000] = INFINITY;
+  for (const int threads : {1, 2, 5}) EXPECT_EQ(rows(Pool(Threads(threads))), (std::vector<int64_t>{11, 20000, 39999}));
+}
+
 }  // namespace
 }  // namespace gossamer::test

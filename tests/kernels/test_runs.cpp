@@ -71,8 +71,8 @@ TYPED_TEST(RunsOf, ProductsHaveTheBitsOfThePlainLoop) {
       const auto plain = [&](int64_t begin, int64_t end) {
         kernels::spmv_range<false>(M, begin, end, x.data(), 1, got.data());
       };
-      kernels::spmv_runs<false>(M, 0, from, x.data(), got.data(), plain);
-      kernels::spmv_runs<false>(M, from, A.rows, x.data(), got.data(), plain);
+      kernels::spmm_runs<1, false>(M, 0, from, x.data(), got.data(), plain);
+      kernels::spmm_runs<1, false>(M, from, A.rows, x.data(), got.data(), plain);
       expect_same_bits(got, want);
       std::fill(got.begin(), got.end(), rounded<T>(NAN));
     }
@@ -81,6 +81,34 @@ TYPED_TEST(RunsOf, ProductsHaveTheBitsOfThePlainLoop) {
     kernels::sddmm(Pool(Threads(3)), with_runs(A.view(), runs), 1, u.data(), 1, x.data(), 1, 1, along.data());
     expect_same_bits(along, pairs);
   }
+}
+
+// Of a matrix and of a transpose, whose values are read through a permutation: with runs as without them.
+TYPED_TEST(RunsOf, NarrowProductsHaveTheBitsOfTiles) {
+  using T = typename TypeParam::T;
+  using I = typename TypeParam::I;
+  Random random(72);
+  for (const OwnedPattern<I>& A : patterns_with_runs<I>())
+    for (const int64_t width : {2, 3, 4, 5}) {
+      OwnedPattern<I> B(A.rows, std::vector<std::vector<I>>(A.cols));
+      B.indices.resize(A.nnz());
+      std::vector<I> perm(A.nnz());
+      kernels::transpose(A.view(), B.indptr.data(), B.indices.data(), perm.data());
+      const auto values = random.values<T>(A.nnz());
+      const auto expect_same = [&](const OwnedPattern<I>& P, const I* permutation) {
+        const auto runs = kernels::find_runs(P.view(), permutation);
+        ASSERT_FALSE(runs.empty());
+        const auto X = random.values<T>(P.cols * width);
+        std::vector<T> want(P.rows * width), got(P.rows * width);
+        const Csr<T, I> without{P.view(), values.data(), 1, permutation};
+        const Csr<T, I> with{with_runs(P.view(), runs), values.data(), 1, permutation};
+        kernels::spmm(Pool(Serial{}), without, X.data(), width, width, want.data());
+        kernels::spmm(Pool(Threads(3)), with, X.data(), width, width, got.data());
+        expect_same_bits(got, want);
+      };
+      expect_same(A, nullptr);
+      expect_same(B, perm.data());
+    }
 }
 
 TYPED_TEST(RunsOf, TransposesReadTheValuesAtEqualSteps) {

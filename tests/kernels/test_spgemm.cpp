@@ -19,11 +19,6 @@ namespace {
 
 using I = int32_t;
 
-template <class T>
-Csr<T, I> with_values(const OwnedPattern<I>& A, const std::vector<T>& values) {
-  return {A.view(), values.data(), 1, nullptr};
-}
-
 // C[i, j] = Σ_k X[i, k] Y[k, j] at the entries of C, X: m × l, Y: l × n given by element.
 template <class F, class G>
 std::vector<Reference> dense_product(const OwnedPattern<I>& C, int64_t l, const F& X, const G& Y) {

@@ -86,6 +86,7 @@ template <int lanes, int vectors, class T, class I>
   Vec<Sum<T>, lanes> sum[vectors] = {}, x;
   for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
     prefetch(X.row(A.indices[std::min(p + entries_ahead, A.nnz - 1)]) + c, vectors * lanes);
+    if constexpr (lanes == 1) asm volatile("");  // see spmm_tile
     const Sum<T> a = A.value(p, h);
     const T* row = X.row(A.indices[p]) + c;
     for (int k = 0; k < vectors; ++k) {

@@ -42,7 +42,9 @@ struct CycleColumns {
   }
 
   void descend(const T* b, T* x, T* coarse, T* sum) const {
-    const auto& [A, P, diagonal, inverse] = level;
+    const auto &A = level.A, &P = level.P;
+    const I* diagonal = level.diagonal;
+    const T* inverse = level.inverse;
     for (int64_t k = 0; k < P.cols; ++k)
       for (int64_t c = 0; c < columns(); ++c) coarse[at(k) + c] = 0;
     int64_t restricted = 0;

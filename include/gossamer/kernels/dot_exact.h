@@ -166,8 +166,9 @@ template <int lanes, class T>
       continue;
     }
     done = true;
-    for (int64_t c = 0; c < width;)
-      with_lanes<lanes>(width - c, [&]<int some> GOSSAMER_INLINED {
+    int64_t c = 0;
+    while (c < width)
+      with_lanes<lanes>(width - c, [&]<int some>() GOSSAMER_INLINED {
         done &= take_two_steps<some>(count / width, width, top, t + c, some, sums + c);
         c += some;
       });

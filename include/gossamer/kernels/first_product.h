@@ -189,7 +189,7 @@ class ProductRow {
     });
     for (int64_t s = 0; s < count; ++s) place[found[s]] = 0;
     for (int64_t k = count; k % side_by_side; ++k) found[k] = 0;  // their ranks are not looked at
-    simd([&]<int> GOSSAMER_INLINED {
+    simd([&]<int>() GOSSAMER_INLINED {
       for (int64_t first = 0; first < count; first += side_by_side) {
         I rank[side_by_side] = {};
         for (int64_t k = 0; k < count; ++k)

@@ -68,7 +68,7 @@ template <class I>
 template <Host E, class I>
 void merge_count(const E& exec, const PatternView<I>& A, const PatternView<I>& B, bool intersect, I* indptr) {
   for_each_row_range(exec, A, 2, [&](int64_t begin, int64_t end) {
-    simd([&]<int> GOSSAMER_INLINED {
+    simd([&]<int>() GOSSAMER_INLINED {
       for (int64_t i = begin; i < end; ++i) {
         const I both = common_columns(A, B, i);
         const I all = A.indptr[i + 1] - A.indptr[i] + B.indptr[i + 1] - B.indptr[i];
@@ -140,7 +140,7 @@ int64_t union_sum(const E& exec, const Csr<T, I>& A, const Csr<T, I>& B, I* indp
   std::vector<I> common(parts * parts);  // of each part of a part, for all threads count them together
   if (parts > 1)
     exec.parallel_for(parts * (parts - 1), [&](int64_t k) {
-      simd([&]<int> GOSSAMER_INLINED {
+      simd([&]<int>() GOSSAMER_INLINED {
         const RowRange rows = range(k, parts * parts);
         I found = 0;  // not in the array, where threads would write side by side
         for (int64_t i = rows.begin; i < rows.end; ++i) found += common_columns<I>(A, B, i);

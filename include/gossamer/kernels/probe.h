@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <gossamer/kernels/exec.h>
@@ -202,7 +203,45 @@ std::vector<std::pair<int64_t, int64_t>> peel_rows(const E& exec, const Probes& 
   return places;
 }
 
+// The rows in which J does not multiply v as it should, in order, in one pass over J. A row fits if
+//
+//   |(J v)_i - product_i| ≤ share size_i + floor max_k size_k,    size_i = Σ_j |J_ij v_j| + |product_i|, finite
+template <Host E, class T, class I>
+std::vector<int64_t> mismatched_rows(const E& exec, const Csr<T, I>& J, const T* v, const T* product, double share,
+                                     double floor) {
+  struct Part {
+    double largest = 0;
+    std::vector<std::pair<int64_t, double>> doubtful;  // a row that `share` alone does not excuse, and by how much
+  };
+  std::vector<Part> parts(std::clamp<int64_t>(J.nnz / 65536, 1, exec.threads()));
+  exec.parallel_for(static_cast<int64_t>(parts.size()), [&](int64_t k) {
+    Part& part = parts[k];
+    const RowRange rows = row_range(J, k, static_cast<int64_t>(parts.size()));
+    for (int64_t i = rows.begin; i < rows.end; ++i) {
+      double sum = 0, size = std::abs(static_cast<double>(product[i]));
+      for (int64_t p = J.indptr[i]; p < J.indptr[i + 1]; ++p) {
+        const double term = static_cast<double>(J.values[p]) * static_cast<double>(v[J.indices[p]]);
+        sum += term, size += std::abs(term);
+      }
+      const double over =
+          std::isfinite(size) ? std::abs(sum - static_cast<double>(product[i])) - share * size : INFINITY;
+      if (std::isfinite(size)) part.largest = std::max(part.largest, size);
+      if (!(over <= 0)) part.doubtful.emplace_back(i, over);
+    }
+  });
+  double largest = 0;
+  for (const Part& part : parts) largest = std::max(largest, part.largest);
+  std::vector<int64_t> found;
+  for (const Part& part : parts)
+    for (const auto& [row, over] : part.doubtful)
+      if (!(over <= floor * largest)) found.push_back(row);
+  return found;
+}
+
 // Under Pool, compiled once: src/cpu/probe.cpp.
+#define GOSSAMER_MISMATCH(T, I, ...)                                                                                   \
+  __VA_ARGS__ template std::vector<int64_t> mismatched_rows(const Pool&, const Csr<T, I>&, const T*, const T*, double, \
+                                                            double);
 #define GOSSAMER_PROBE(T, ...)                                                \
   __VA_ARGS__ template void probe_direction(const Probes&, T*);               \
   __VA_ARGS__ template void probe_seeds(const Probes&, int64_t, int64_t, T*); \
@@ -211,6 +250,7 @@ std::vector<std::pair<int64_t, int64_t>> peel_rows(const E& exec, const Probes& 
 #ifdef GOSSAMER_COMPILED
 GOSSAMER_PROBE(float, extern)
 GOSSAMER_PROBE(double, extern)
+GOSSAMER_FOR_EACH_TYPE(GOSSAMER_MISMATCH, extern)
 #endif
 
 }  // namespace gossamer::kernels

@@ -55,7 +55,7 @@ std::vector<I> find_runs(const PatternView<I>& A, const I* perm = nullptr) {
 
 // f(b, begin, end) for the rows begin … end - 1 of each run, b being its first row, between the rows `from` and `to`.
 template <class I, class F>
-void for_each_run(const PatternView<I>& A, int64_t from, int64_t to, const F& f) {
+[[gnu::always_inline]] inline void for_each_run(const PatternView<I>& A, int64_t from, int64_t to, const F& f) {
   const I* run = std::upper_bound(A.runs, A.runs + A.run_count, static_cast<I>(from)) - 1;
   for (int64_t begin = from; begin < to; ++run) {
     const int64_t end = std::min<int64_t>(run[1], to);
@@ -64,50 +64,69 @@ void for_each_run(const PatternView<I>& A, int64_t from, int64_t to, const F& f)
   }
 }
 
-// The rows begin … end - 1 of the run of row b, which has n entries a row.
-template <int n, bool permuted, class T, class I>
-void spmv_run(const Csr<T, I>& A, int64_t b, int64_t begin, int64_t end, const T* x, T* y) {
+// The rows begin … end - 1 of the run of row b, which has n entries a row; x and y have `width` columns.
+template <int n, int width, bool permuted, class T, class I>
+[[gnu::always_inline]] inline void spmm_run(const Csr<T, I>& A, int64_t b, int64_t begin, int64_t end, const T* x,
+                                            T* y) {
   const int64_t p = A.indptr[b];
   const T *columns[n], *values[n];
   int64_t step[n];
   bool even = true;  // values n apart: the rule, but for rows beside the border of a grid
   for (int k = 0; k < n; ++k) {
     step[k] = permuted && end - b > 1 ? A.perm[p + n + k] - A.perm[p + k] : n;
-    columns[k] = x + (A.indices[p + k] - b);
+    columns[k] = x + (A.indices[p + k] - b) * width;
     values[k] = A.values + (permuted ? A.perm[p + k] : p + k) - b * step[k];
     even = even && step[k] == n;
   }
   const auto rows = [&](const auto& step_of) GOSSAMER_INLINED {
     for (int64_t i = begin; i < end; ++i) {
-      Sum<T> sum = 0;
-      for (int k = 0; k < n; ++k)
-        sum += static_cast<Sum<T>>(values[k][i * step_of(k)]) * static_cast<Sum<T>>(columns[k][i]);
-      y[i] = static_cast<T>(sum);
+      Sum<T> sum[width] = {};
+      for (int k = 0; k < n; ++k) {
+        const auto a = static_cast<Sum<T>>(values[k][i * step_of(k)]);
+        for (int c = 0; c < width; ++c) sum[c] += a * static_cast<Sum<T>>(columns[k][i * width + c]);
+      }
+      for (int c = 0; c < width; ++c) y[i * width + c] = static_cast<T>(sum[c]);
     }
   };
-  if (even)
-    rows([](int) { return n; });
-  else
-    rows([&](int k) { return step[k]; });
+  if (!permuted || (width == 1 && even))  // with more columns the reads of x hide that of a value
+    rows([](int) GOSSAMER_INLINED { return n; });
+  else if constexpr (permuted)
+    rows([&](int k) GOSSAMER_INLINED { return step[k]; });
+}
+
+// The same with one column, as a function of its own: inlined beside each other, nine of these loops are a fifth
+// slower.
+template <int n, bool permuted, class T, class I>
+[[gnu::noinline]] void spmv_run(const Csr<T, I>& A, int64_t b, int64_t begin, int64_t end, const T* x, T* y) {
+  spmm_run<n, 1, permuted>(A, b, begin, end, x, y);
 }
 
 // Calls f<n>() for n = 1 … most_entries.
 template <int n = 1, class F>
-void with_entries_of_run(int64_t entries, const F& f) {
+[[gnu::always_inline]] inline void with_entries_of_run(int64_t entries, const F& f) {
   if constexpr (n <= most_entries) {
     if (entries == n) return f.template operator()<n>();
     with_entries_of_run<n + 1>(entries, f);
   }
 }
 
-// y[i] = Σ_p values[p] x[indices[p]] for the rows from … to - 1. A row that is alone, and rows without entries, are
-// left to the loop `plain(begin, end)`.
-template <bool permuted, class T, class I, class F>
-void spmv_runs(const Csr<T, I>& A, int64_t from, int64_t to, const T* x, T* y, const F& plain) {
-  for_each_run(A, from, to, [&](int64_t b, int64_t begin, int64_t end) {
+// y[i, :] = Σ_p values[p] x[indices[p], :] for the rows from … to - 1, x and y with `width` columns. A row that is
+// alone, and rows without entries, are left to the loop `plain(begin, end)`. More than one column must be inlined into
+// the vector code of `simd`: then the sums are rounded as those of any product with so many columns.
+template <int width, bool permuted, class T, class I, class F>
+[[gnu::always_inline]] inline void spmm_runs(const Csr<T, I>& A, int64_t from, int64_t to, const T* x, T* y,
+                                             const F& plain) {
+  for_each_run(A, from, to, [&](int64_t b, int64_t begin, int64_t end) GOSSAMER_INLINED {
     const int64_t entries = A.indptr[b + 1] - A.indptr[b];
     if (end - begin < 2 || entries == 0) return plain(begin, end);
-    with_entries_of_run(entries, [&]<int n> { spmv_run<n, permuted>(A, b, begin, end, x, y); });
+    with_entries_of_run(entries, [&]<int n>() GOSSAMER_INLINED {
+      if constexpr (width == 1)
+        spmv_run<n, permuted>(A, b, begin, end, x, y);
+      else if constexpr (n % 2 == 1 && n > 1)  // inner points of bands and grids: other runs are few
+        spmm_run<n, width, permuted>(A, b, begin, end, x, y);
+      else
+        plain(begin, end);
+    });
   });
 }
 

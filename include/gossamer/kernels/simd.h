@@ -26,8 +26,12 @@ constexpr const char* name(SimdLevel level) {
 inline SimdLevel detect_simd_level() {
   SimdLevel level = SimdLevel::baseline;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
-    level = SimdLevel::avx2;
+#if defined(__clang__)
+  constexpr bool f16c = true;  // clang 14 does not know its name; what has AVX2 has it
+#else
+  const bool f16c = __builtin_cpu_supports("f16c");
+#endif
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c) level = SimdLevel::avx2;
   if (level == SimdLevel::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
     level = SimdLevel::avx512;
@@ -63,6 +67,15 @@ void simd(const F& f) {
 #if defined(__x86_64__)
   if (simd_level() == SimdLevel::avx512) return run_avx512(f);
   if (simd_level() == SimdLevel::avx2) return run_avx2(f);
+#endif
+  f.template operator()<16>();
+}
+
+// The same, but for kernels whose rows are so short that wider registers than avx2's would stand half empty.
+template <class F>
+void simd_narrow(const F& f) {
+#if defined(__x86_64__)
+  if (simd_level() != SimdLevel::baseline) return run_avx2(f);
 #endif
   f.template operator()<16>();
 }

@@ -65,6 +65,9 @@ template <int lanes, int vectors, bool far, bool streamed, class T, class I>
       prefetch(X + A.indices[soon] * ldx, vectors * lanes);
       if (A.perm) __builtin_prefetch(A.values + A.perm[soon] * A.heads);
     }
+    // Of a single column the compiler could multiply several entries at once and add them after, rounded twice, where
+    // border.h fuses both. Nothing that it may move into vectors goes past this.
+    if constexpr (lanes == 1) asm volatile("");
     const Sum<T> a = A.value(p, h);
     const T* row = X + A.indices[p] * ldx;
     for (int k = 0; k < vectors; ++k) {
@@ -110,15 +113,24 @@ template <int bytes, bool far, bool streamed, class T, class I>
 template <class T, class I>
 [[gnu::weak]] void spmm(Cuda, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y, Sum<T>* scratch);
 
-// One matrix times one vector, for the rows begin … end - 1. (Wider operands do not wait for indices, and know no
-// runs.)
+// One matrix times one vector, for the rows begin … end - 1.
 template <bool permuted, class T, class I>
 void spmv(const Csr<T, I>& A, int64_t begin, int64_t end, const T* x, int64_t ldx, T* y) {
   const auto plain = [&](int64_t from, int64_t to) { spmv_range<permuted>(A, from, to, x, ldx, y); };
   if (A.run_count > 0 && ldx == 1)
-    spmv_runs<permuted>(A, begin, end, x, y, plain);
+    spmm_runs<1, permuted>(A, begin, end, x, y, plain);
   else
     plain(begin, end);
+}
+
+// The same with two or four columns: tiles so narrow wait for their indices, too.
+template <bool permuted, int width, class T, class I>
+void spmm_narrow(const Csr<T, I>& A, int64_t begin, int64_t end, const T* X, T* Y) {
+  simd_narrow([&]<int bytes> {
+    spmm_runs<width, permuted>(A, begin, end, X, Y, [&](int64_t from, int64_t to) GOSSAMER_INLINED {
+      spmm_rows<bytes, false, false>(A, from, to, X, width, width, Y);
+    });
+  });
 }
 
 template <Host E, class T, class I>
@@ -127,6 +139,12 @@ void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t wi
   for_each_row_range(exec, A, A.heads * width, [&](int64_t begin, int64_t end) {
     if (begin == end) return;
     if (A.heads * width == 1) return (A.perm ? spmv<true, T, I> : spmv<false, T, I>)(A, begin, end, X, ldx, Y);
+    if constexpr (std::same_as<T, Sum<T>>)
+      if (A.run_count > 0 && A.heads == 1 && ldx == width && (width == 2 || width == 4)) {
+        const auto narrow = width == 2 ? (A.perm ? spmm_narrow<true, 2, T, I> : spmm_narrow<false, 2, T, I>)
+                                       : (A.perm ? spmm_narrow<true, 4, T, I> : spmm_narrow<false, 4, T, I>);
+        return narrow(A, begin, end, X, Y);
+      }
     simd([&]<int bytes> {
       if (stream)
         spmm_rows<bytes, true, true>(A, begin, end, X, ldx, width, Y), streamed();
