@@ -31,6 +31,7 @@ FLAT = {  # larger folders, and why
     "tests/cuda": "the same nouns as in src/cuda, and what they run on",
     "src/cpu": "the same nouns as in kernels, in the same order",
     "tests/kernels": "the same nouns as in kernels, in the same order",
+    "cases": "the rows of a family a file, found by itself",
     "python/gossamer": "one noun a file; users see gossamer alone, not its files",
 }
 

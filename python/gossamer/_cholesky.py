@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from gossamer import _interrupt
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer._values import check_matrix
@@ -52,5 +53,6 @@ def cholesky(A: SparseMatrix) -> Cholesky:
         return plan, Pattern(indptr, indices, P.shape, check=False), perm, at
 
     plan, filled, perm, at = P.keep("cholesky", derive)
-    values = torch.ops.gossamer.cholesky.default(plan, filled.tensors()[:2], A.values, at)
+    given = plan, filled.tensors()[:2], A.values, at
+    values = _interrupt.called(_interrupt.takes_long(P), torch.ops.gossamer.cholesky.default, *given)
     return Cholesky(SparseMatrix._trusted(filled, values), perm)

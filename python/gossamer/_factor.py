@@ -70,9 +70,7 @@ class Factor:
         self._asked = kind, engine
         factorize, analysis = torch.ops.gossamer.factorize.default, self._real.pattern.analysis()
         given = analysis, self._real.values, kind, engine
-        # On a device the work stays in this thread, whose stream it belongs to.
-        long = A.shape[0] >= _interrupt.LONG and not A.values.is_cuda
-        self._handle = _interrupt.interruptible(factorize, *given) if long else factorize(*given)
+        self._handle = _interrupt.called(_interrupt.takes_long(A.pattern), factorize, *given)
 
     def __reduce__(self) -> tuple[object, ...]:
         """A copy and a pickle are factored anew: the factors themselves belong to one object in one process."""

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from gossamer import _interrupt
 from gossamer._files import PathLike
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
@@ -34,7 +36,9 @@ def read_mtx(
     SparseMatrix(2 x 2, nnz=2, float64, int32, cpu)
     """
     name = os.fspath(path)
-    parts, rows, cols, error = torch.ops.gossamer.read_mtx(name, dtype, max_bytes)
+    long = Path(name).is_file() and Path(name).stat().st_size >= _interrupt.LARGE
+    given = name, dtype, max_bytes
+    parts, rows, cols, error = _interrupt.called(long, torch.ops.gossamer.read_mtx, *given)
     if error:
         raise OSError(error, os.strerror(error), name)
     if len(parts) == 1:
@@ -61,5 +65,7 @@ def write_mtx(
     else:
         raise TypeError(f"write_mtx: A must be a SparseMatrix, a Pattern or a torch.Tensor, not {type(A).__name__}")
     name = os.fspath(path)
-    if error := torch.ops.gossamer.write_mtx(name, parts, A.shape, comment or "", symmetry):
+    long = sum(part.nbytes for part in parts) >= _interrupt.LARGE
+    given = name, parts, A.shape, comment or "", symmetry
+    if error := _interrupt.called(long, torch.ops.gossamer.write_mtx, *given):
         raise OSError(error, os.strerror(error), name)

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from gossamer._indices import as_index, as_shape, short
+from gossamer._interrupt import of_both
+from gossamer._transforms import is_inside, lasting
 
 
 class Merged(NamedTuple):
@@ -88,7 +90,9 @@ class Pattern:
     def transpose(self) -> tuple[Tensor, Tensor, Tensor]:
         """indptr and indices of the transpose, and ``perm``: its entry q is entry ``perm[q]`` here. Kept."""
         if self._transpose is None:
-            self._transpose = torch.ops.gossamer.transpose(self.indptr, self.indices, self.shape)
+            # The arrays by name: tensors() has the transpose, too, once another thread has found it.
+            find = torch.ops.gossamer.transpose
+            self._transpose = self.keep("transpose", lambda: find(self.indptr, self.indices, self.shape))
         return self._transpose
 
     @property
@@ -106,8 +110,7 @@ class Pattern:
         P, Q = alike(self, other)
 
         def derive() -> Pattern:
-            indptr, indices = torch.ops.gossamer.spgemm_pattern(P.tensors(), P.shape, Q.tensors(), Q.shape)
-            return Pattern(indptr, indices, (P.shape[0], Q.shape[1]), check=False)
+            return Pattern(*of_both(torch.ops.gossamer.spgemm_pattern, P, Q), (P.shape[0], Q.shape[1]), check=False)
 
         return P.keep("product", derive, Q)
 
@@ -194,9 +197,9 @@ class Pattern:
         return self.tensors(with_transpose)
 
     def _tensors_for_product(self, X: Tensor, transpose: bool) -> list[Tensor]:
-        """``tensors_for`` a product with X, with runs if X is a vector and this not the first: perhaps the only one."""
+        """``tensors_for`` a product with X; with runs if X is narrow and this not the first, perhaps the only one."""
         with_transpose = transpose or (X.requires_grad and torch.is_grad_enabled())
-        if X.dim() == 1 and self._lists:
+        if self._lists and (X.dim() == 1 or (X.dim() == 2 and X.shape[1] <= 4)):
             return self.with_runs(with_transpose)
         self._lists.setdefault(None, [])
         return self.tensors(with_transpose)
@@ -213,10 +216,10 @@ class Pattern:
 
     def _find_runs(self, indptr: Tensor, indices: Tensor, *transpose: Tensor) -> list[Tensor]:
         """Those of the pattern and of its transpose, if it is given; none if there are none."""
-        find = torch.ops.gossamer.runs.default
-        runs = [self.keep("runs", lambda: find(indptr, indices, None, self.shape))]
+        find, size = torch.ops.gossamer.runs.default, self.shape
+        runs = [self.keep("runs", lambda: find(indptr, indices, None, size))]
         if transpose:
-            runs.append(find(*transpose, self.shape[::-1]))
+            runs.append(self.keep("runs of the transpose", lambda: find(*transpose, size[::-1])))
         return runs if any(len(first) for first in runs) else []
 
     def keep(self, key: Hashable, make: Callable[[], Any], other: Pattern | None = None) -> Any:
@@ -227,19 +230,20 @@ class Pattern:
         """
         if other is None:
             if key not in self._kept:
-                self._kept[key] = make()
+                self._kept[key] = lasting(make, self.indptr, self.indices)
             return self._kept[key]
         pair = (key, other._number)
         if pair not in self._kept:
             if torch.compiler.is_compiling():  # a tracer knows no weak references
                 return make()
             me = weakref.ref(self)
-            self._kept[pair] = weakref.ref(other, lambda _: _forget(me(), pair)), make()
+            made = lasting(make, self.indptr, self.indices, other.indptr, other.indices)
+            self._kept[pair] = weakref.ref(other, lambda _: _forget(me(), pair)), made
         return self._kept[pair][1]
 
     def keeps(self, key: Hashable, other: Pattern) -> bool:
-        """Whether this was made for the pair before. A tracer is told so: it shall make what it needs."""
-        return torch.compiler.is_compiling() or (key, other._number) in self._kept
+        """Whether this was made for the pair before. A tracer and a transform are told so: they make what they need."""
+        return torch.compiler.is_compiling() or is_inside() or (key, other._number) in self._kept
 
     def widened(self) -> Pattern:
         """The same with int64 indices; itself if it has them. Kept."""
@@ -285,8 +289,7 @@ def _forget(pattern: Pattern | None, pair: Hashable) -> None:
 
 def alike(*patterns: Pattern) -> tuple[Pattern, ...]:
     """The patterns with indices of one width, as ops of several matrices want them: int64 if one of them has it."""
-    same = len({P.indptr.dtype for P in patterns}) == 1
-    return patterns if same else tuple(P.widened() for P in patterns)
+    return patterns if len({P.indptr.dtype for P in patterns}) == 1 else tuple(P.widened() for P in patterns)
 
 
 def simple_within(*patterns: Pattern) -> bool | None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor
 
+from gossamer import _interrupt
 from gossamer import _library as _library  # an op must be there before its name is looked up
 from gossamer._operands import is_dense, with_dense, with_matrix
 from gossamer._pattern import Pattern, alike
+from gossamer._transforms import is_inside
 from gossamer._values import PatternValues, check_matrix, size
 
 if TYPE_CHECKING:
@@ -92,21 +94,24 @@ def spgemm(A: SparseMatrix, B: SparseMatrix, mask: Pattern | SparseMatrix | None
     # A device reads the transpose of A, for Aᵀ B and for the gradient of B, and the host does without.
     tensors = P.tensors_for(B.values, with_transpose=form == _AT_B) if P.device.type == "cuda" else P.tensors()
     left, right = (tensors, A.values, P.shape), (Q.tensors(), B.values, Q.shape)
-    return A._trusted(pattern, torch.ops.gossamer.spgemm.default(*left, *right, R.tensors(), R.shape, form))
+    given = *left, *right, R.tensors(), R.shape, form
+    return A._trusted(
+        pattern, _interrupt.called(_interrupt.is_long(P, Q, R), torch.ops.gossamer.spgemm.default, *given)
+    )
 
 
 def _first_product(A: SparseMatrix, B: SparseMatrix) -> SparseMatrix | None:
     """Pattern and values at once, if the patterns have not met; the pattern is kept as ``Pattern.product`` does it. A
     transform of torch.func, which must not find its way into what is kept, does one after the other."""
     P, Q = alike(A.pattern, B.pattern)
-    within_a_transform = torch._C._functorch.peek_interpreter_stack() is not None
-    if within_a_transform or P.device.type != "cpu" or Q.device.type != "cpu" or P.keeps("product", Q):
+    if is_inside() or P.device.type != "cpu" or Q.device.type != "cpu" or P.keeps("product", Q):
         return None
     P.check_simple("spgemm")
     Q.check_simple("spgemm")
     A, B = with_matrix(A, B)
     op = torch.ops.gossamer.first_product.default
-    indptr, indices, c = op(P.tensors(), A.values, P.shape, Q.tensors(), B.values, Q.shape)
+    given = P.tensors(), A.values, P.shape, Q.tensors(), B.values, Q.shape
+    indptr, indices, c = _interrupt.called(_interrupt.is_long(P, Q), op, *given)
     pattern = Pattern(indptr, indices, (P.shape[0], Q.shape[1]), check=False)
     return A._trusted(P.keep("product", lambda: pattern, Q), c)
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, overload
 
 import torch
@@ -21,6 +21,7 @@ from gossamer._pattern import Pattern
 from gossamer._reduce import Reductions
 from gossamer._scipy_names import SciPyNames
 from gossamer._structure import Structure
+from gossamer._transforms import as_it_was
 from gossamer._values import checked_values
 
 if TYPE_CHECKING:
@@ -191,20 +192,6 @@ class SparseMatrix(Operators, Elementwise, Reductions, Structure, SciPyNames):
             return torch.sparse_csr_tensor(*parts, self.shape, check_invariants=False)  # checked when it was built
 
 
-@contextmanager
-def _as_it_was(grad_enabled: bool, depth: int) -> Iterator[None]:
-    """Grad mode and torch.func's transforms as they were: what is kept must not depend on who asks for it first."""
-    left = []
-    while _functorch.get_dynamic_layer_stack_depth() > depth:
-        left.append(_functorch.pop_dynamic_layer_stack())
-    try:
-        with torch.inference_mode(False), torch.set_grad_enabled(grad_enabled):
-            yield
-    finally:
-        for layer in reversed(left):
-            _functorch.push_dynamic_layer_stack(layer)
-
-
 class Transposed(SparseMatrix):
     """Aᵀ without arrays of its own. With the first question for them it becomes a matrix like any other."""
 
@@ -228,7 +215,7 @@ class Transposed(SparseMatrix):
         A = self._original
         if A is not None:
             tracing = torch.compiler.is_compiling()  # what is traced is not kept, and knows no such context
-            with nullcontext() if tracing else _as_it_was(*self._born):
+            with nullcontext() if tracing else as_it_was(*self._born):
                 self._take(A.values.index_select(0, A.pattern.transpose()[2]))
         return self._values
 

@@ -5,6 +5,9 @@ What comes out is MemoryError, or what torch raises when a tensor has no room; a
 bits, and no tensor is left over. Run by test_allocations.py with the allocator of allocations.cpp preloaded:
 
     python fail_every_allocation.py LIBRARY [row …]
+
+An iteration makes the same allocations in every turn: of a row with more than MANY every STRIDE-th is failed from there
+on. STRIDE is a prime, so that all of a turn's have their day unless it has a multiple of so many.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from cases import CASES, Case, Make
 ALLOCATOR = ctypes.CDLL(sys.argv[1])
 ALLOCATOR.fail_allocation.argtypes = [ctypes.c_int64]
 ALLOCATOR.allocations_made.restype = ALLOCATOR.tensor_bytes_alive.restype = ctypes.c_int64
+MANY, STRIDE = 150, 11
 NO_ROOM = ("can't allocate memory", "Cannot allocate memory", "bad_alloc")
 
 
@@ -91,19 +95,21 @@ def alive() -> int:
 
 def fail_each(case: Case) -> int:
     """How many allocations of the row were failed."""
+    failed = 0
     outcome(case, 0)  # whatever is made once for a process
     wanted, made = outcome(case, 0)
     assert wanted is not None
     before = alive()
     n = 0
     while n < made + 8:  # a few more than were counted: what is kept between calls may differ by some
-        n += 1
+        n += 1 if n < MANY else STRIDE
+        failed += n <= made
         found, _ = outcome(case, n)
         assert found is None or equal(found, wanted), f"{case.name}: other results after allocation {n} failed"
         if found is not None and n > made:
             break
         found = None
-        if n % 16 == 0:
+        if failed % 16 == 0:
             again, _ = outcome(case, 0)
             assert equal(again or [], wanted), f"{case.name}: not usable after allocation {n} failed"
             again = None
@@ -111,8 +117,8 @@ def fail_each(case: Case) -> int:
     assert equal(found or [], wanted), f"{case.name}: not usable afterwards"
     found = None
     left = alive() - before
-    assert left <= 0, f"{case.name}: {left} bytes of tensors are left over after {made} failures"
-    return made
+    assert left <= 0, f"{case.name}: {left} bytes of tensors are left over after {failed} failures"
+    return failed
 
 
 def main() -> None:
@@ -122,9 +128,9 @@ def main() -> None:
     total = 0
     rows = [case for case in CASES if not chosen or case.name in chosen]
     for case in rows:
-        made = fail_each(case)
-        total += made
-        print(f"{case.name}: {made}", flush=True)
+        failed = fail_each(case)
+        total += failed
+        print(f"{case.name}: {failed}", flush=True)
     print(f"{total} allocations of {len(rows)} rows failed, each once")
 
 

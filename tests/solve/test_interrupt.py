@@ -18,7 +18,7 @@ PROGRAM = """
 import os, signal, threading, torch, gossamer as gs
 
 def at_work():
-    return any(thread.name == "gossamer factorize" for thread in threading.enumerate())
+    return any(thread.name == "gossamer at work" for thread in threading.enumerate())
 
 def interrupt():
     while not at_work():

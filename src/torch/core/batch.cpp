@@ -51,6 +51,10 @@ bool Batch::has(const Tensor& t) const {
   return found && found->level == level_ && found->older == older_;
 }
 
+void Batch::check_members(const char* op) const {
+  TORCH_CHECK_VALUE(size_ > 0, op, ": vmap over an empty batch: its results would have no shape");
+}
+
 Tensor Batch::at(const Tensor& t, int64_t dim) const {
   if (has(t)) {
     const auto found = batched(t);

@@ -22,6 +22,7 @@ class Batch {
 
   const c10::SymInt& size() const { return size_; }
   bool has(const Tensor& t) const;
+  void check_members(const char* op) const;  // throws if there are none
   // t with its batch at dimension `dim`; without a batch it is repeated there.
   Tensor at(const Tensor& t, int64_t dim) const;
   // The other way: dimension `dim` of t is the batch.
@@ -91,6 +92,7 @@ Tensor more_heads_of_both(const char* op, TensorList pattern, const Tensor& U, c
 template <class F>
 std::vector<Tensor> one_by_one(const char* op, TensorList pattern, const std::vector<Tensor>& tensors, const F& f) {
   const Batch batch(op, pattern, tensors);
+  batch.check_members(op);
   std::vector<std::vector<Tensor>> results;
   for (int64_t k = 0; k < batch.size().expect_int(); ++k) {
     std::vector<Tensor> member;

@@ -16,6 +16,7 @@
 
 #include <gossamer/products.h>
 #include "core/csr.h"
+#include "matrix/kept.h"
 
 namespace gossamer {
 
@@ -37,8 +38,13 @@ struct Pattern::State {
   std::recursive_mutex mutex;
   std::map<std::pair<std::string, const State*>, Kept> kept;
 
+  // Whether this is of the transform of torch.func in which it was made; then so is all that is kept with it.
+  bool is_of_transform() const { return is_wrapped(indptr) || is_wrapped(indices); }
+
   void transpose() {
     std::call_once(transposed, [this] {
+      std::optional<KeptTensors> kept_tensors;
+      if (!is_of_transform()) kept_tensors.emplace();
       const std::array<c10::SymInt, 2> size = {shape[0], shape[1]};
       std::tie(indptr_t, indices_t, perm_t) = ops::transpose(indptr, indices, size);
       has_transpose = true;
@@ -261,6 +267,7 @@ std::vector<Tensor> Pattern::with_runs(std::vector<Tensor> tensors) const {
 }
 
 bool Pattern::keeps(const std::string& key, const Pattern& other) const {
+  if (is_inside_transform()) return true;  // what is made together with values is the transform's: not for keeping
   const std::lock_guard lock(state_->mutex);
   const auto found = state_->kept.find({key, other.state_.get()});
   return found != state_->kept.end() && !found->second.other.expired();
@@ -272,8 +279,10 @@ std::any Pattern::kept(const std::string& name, const std::shared_ptr<State>& ot
   auto& all = state_->kept;
   std::erase_if(all, [](const auto& item) { return item.first.second && item.second.other.expired(); });
   const std::pair<std::string, const State*> key{name, other.get()};
-  const auto found = all.find(key);
-  return found != all.end() ? found->second.what : all.emplace(key, State::Kept{other, make()}).first->second.what;
+  if (const auto found = all.find(key); found != all.end()) return found->second.what;
+  std::optional<KeptTensors> kept_tensors;
+  if (!state_->is_of_transform() && !(other && other->is_of_transform())) kept_tensors.emplace();
+  return all.emplace(key, State::Kept{other, make()}).first->second.what;
 }
 
 }  // namespace gossamer

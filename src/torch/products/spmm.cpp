@@ -108,7 +108,7 @@ Tensor spmm(const SparseMatrix& A, const Tensor& X, bool transpose) {
   if (const auto original = A.original()) return spmm(*original, X, !transpose);
   const auto [v, x] = without_integers(A.values(), X);
   auto tensors = A.pattern().tensors_for({x}, transpose);
-  if (x.dim() == 1) tensors = A.pattern().with_runs(std::move(tensors));
+  if (x.dim() == 1 || (x.dim() == 2 && x.size(1) <= 4)) tensors = A.pattern().with_runs(std::move(tensors));
   return ops::spmm(tensors, v, x, A.pattern().sym_shape(), transpose);
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/csr.h"
+#include "signals/signals.h"
 
 namespace gossamer {
 
@@ -21,6 +22,7 @@ void for_unit_columns(const Tensor& values, const c10::SymInt& n, const Visit& v
     Tensor E = at::zeros({size, columns}, values.options());
     E.diagonal(-first).fill_(1);
     if (values.dim() == 2) E = E.unsqueeze(1).expand_symint({n, values.sym_size(1), columns});
+    throw_if_interrupted();
     visit(E);
   }
 }
