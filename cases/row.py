@@ -96,3 +96,6 @@ class Case:
     sized_by_data: bool = False
     poisons: tuple[float, ...] = (torch.nan, torch.inf)  # what must show in the result; a solver divides infinity away
     python_only: str = ""  # why the C++ front end has no such function
+    # Why it is none of the dispatcher's ops but an object made of one matrix: vmap goes over its argument alone, no
+    # tracer sees it, and it knows neither half precision nor devices.
+    an_object: str = ""

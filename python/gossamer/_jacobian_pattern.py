@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from gossamer._pattern import Pattern
-from gossamer._sparse_matrix import _as_it_was
+from gossamer._transforms import is_batched, outside, unwrapped
 
 CHUNK = 24 << 20  # bytes of the vectors that are multiplied at once: larger temporaries are not kept by malloc
 BUCKETS = 10  # of the first probes; twice as many for what they leave open, and so on
@@ -108,9 +107,8 @@ def colouring(P: Pattern, mode: str) -> Colouring:
 
     def derive(columns: bool) -> Colouring:
         def make() -> Colouring:
-            with outside():
-                colour, at = torch.ops.gossamer.colour(P.tensors(True), P.shape, columns)
-                return Colouring(columns, int(colour.max()) + 1 if len(colour) else 0, colour, at)
+            colour, at = torch.ops.gossamer.colour(P.tensors(True), P.shape, columns)
+            return Colouring(columns, int(colour.max()) + 1 if len(colour) else 0, colour, at)
 
         kept: Colouring = P.keep(("colouring", columns), make)
         return kept
@@ -136,7 +134,7 @@ def checked_values(near: Linearised, P: Pattern, mode: str, seed: int = 0) -> tu
     """The entries on the pattern, and the first row in which they do not multiply a random vector as the Jacobian does.
     None if there is none, or where nobody can know: under vmap and to a tracer."""
     ops = torch.ops.gossamer
-    v = ops.probe_direction(P.shape[1], seed, near.x.dtype)
+    v = P.keep(("direction", seed, near.x.dtype), lambda: ops.probe_direction(P.shape[1], seed, near.x.dtype))
     values, its_product = colouring(P, mode).values(near, v)
     if torch.compiler.is_compiling() or its_product is None or is_batched(values) or is_batched(its_product):
         return values, None
@@ -144,27 +142,6 @@ def checked_values(near: Linearised, P: Pattern, mode: str, seed: int = 0) -> tu
         product = unwrapped(its_product).detach()
         rows = ops.jacobian_mismatch(P.tensors(), unwrapped(values).detach(), v.to(product), product, P.shape)
         return values, Mismatch(int(rows[0]), bool(product[rows[0]].isfinite())) if len(rows) else None
-
-
-def outside() -> AbstractContextManager[None]:
-    """Out of torch.func's transforms, which do not outlive a call, as what is kept with a pattern does."""
-    return nullcontext() if torch.compiler.is_compiling() else _as_it_was(False, 0)
-
-
-def unwrapped(t: Tensor) -> Tensor:
-    """What is behind torch.func's transforms."""
-    while torch._C._functorch.is_functorch_wrapped_tensor(t):
-        t = torch._C._functorch.get_unwrapped(t)
-    return t
-
-
-def is_batched(t: Tensor) -> bool:
-    """Whether vmap has put several tensors into this one."""
-    while torch._C._functorch.is_functorch_wrapped_tensor(t):
-        if torch._C._functorch.is_batchedtensor(t):
-            return True
-        t = torch._C._functorch.get_unwrapped(t)
-    return False
 
 
 def jacobian_pattern(

@@ -200,7 +200,7 @@ def _solve(
         raise TypeError(
             f"{method}: M must be a preconditioner, a SparseMatrix, a Factor or a callable, not {type(M).__name__}"
         )
-    rtol = (1e-5 if b.dtype is torch.float32 else 1e-8) if rtol is None else rtol
+    rtol = (1e-8 if b.dtype is torch.float64 else 1e-5) if rtol is None else rtol
     maxiter = 10 * max(A.shape) if maxiter is None else maxiter
     adjoint_rtol = rtol if adjoint_rtol is None else adjoint_rtol
     call = Call(method, rtol, atol, maxiter, restart, damp, check, adjoint_rtol, M, callback, unrolled)

@@ -15,6 +15,7 @@ from torch import Tensor
 from gossamer._linear_operator import LinearOperator, Solve
 from gossamer._preconditioner import Preconditioner
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer._transforms import is_batched, unwrapped
 from gossamer.distributed._group import one_for_all
 from gossamer.distributed._matrix import DistributedMatrix
 
@@ -119,12 +120,9 @@ class Factored:
 
 def _plain(t: Tensor) -> Tensor:
     """Numbers alone: a preconditioner is a constant, also within torch.func.grad."""
-    functorch = torch._C._functorch
-    while functorch.is_functorch_wrapped_tensor(t):
-        if functorch.is_batchedtensor(t):
-            raise ValueError("krylov: M cannot be batched by vmap")
-        t = functorch.get_unwrapped(t)
-    return t.detach()
+    if is_batched(t):
+        raise ValueError("krylov: M cannot be batched by vmap")
+    return unwrapped(t).detach()
 
 
 def handle_of(M: Any) -> tuple[Tensor | None, bool] | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gossamer import _interrupt
 from gossamer._krylov import lsmr
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
@@ -53,4 +54,5 @@ def lstsq(A: SparseMatrix, b: Tensor, damp: float = 0.0, method: str = "cholesky
 
     N, diagonal = P.keep("gram", derive)
     gram = N.tensors(), diagonal, N.analysis()
-    return torch.ops.gossamer.lstsq.default(P.tensors(True), A.values, b, P.shape, float(damp), *gram)
+    given = P.tensors(True), A.values, b, P.shape, float(damp), *gram
+    return _interrupt.called(_interrupt.takes_long(N), torch.ops.gossamer.lstsq.default, *given)

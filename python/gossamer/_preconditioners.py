@@ -9,11 +9,13 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from gossamer import _interrupt
 from gossamer._factor import factorize
 from gossamer._krylov_call import Factored, handle_of
 from gossamer._pattern import Pattern
 from gossamer._preconditioner import Preconditioner
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer._transforms import unwrapped
 from gossamer._values import check_matrix
 from gossamer.distributed._matrix import DistributedMatrix
 from gossamer.distributed._own import of_own_block, own_block
@@ -66,7 +68,7 @@ class IncompleteFactors(MatrixPreconditioner):
         indptr, indices, values = torch.ops.gossamer.incomplete_triangle.default(self._handle, upper)
         pattern = self._A.pattern.keep(
             ("incomplete", self._make[0].__name__, upper),
-            lambda: Pattern(indptr, indices, self._A.shape, check=False),
+            lambda: Pattern(unwrapped(indptr), unwrapped(indices), self._A.shape, check=False),
         )
         return SparseMatrix._trusted(pattern, values)
 
@@ -215,7 +217,8 @@ def amg(
     """
     omega = None if omega is None else _weight(omega)
     given = _operands("amg", A)
-    handle = torch.ops.gossamer.amg.default(*given, float(theta), near_null_space, block_size, omega, coarse_size)
+    how = float(theta), near_null_space, block_size, omega, coarse_size
+    handle = _interrupt.called(_interrupt.is_long(A.pattern), torch.ops.gossamer.amg.default, *given, *how)
     return Amg(handle, A, (amg, theta, near_null_space, block_size, omega, coarse_size))
 
 

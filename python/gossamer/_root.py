@@ -12,9 +12,10 @@ from torch import Tensor
 from gossamer._convergence import ConvergenceError
 from gossamer._factor import Factor, factorize
 from gossamer._jacobian import Jacobian
-from gossamer._jacobian_pattern import check_point, is_batched, outside, unwrapped
+from gossamer._jacobian_pattern import check_point
 from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
+from gossamer._transforms import is_batched, outside, unwrapped
 
 SHORTEST = 2.0**-30  # step of the line search
 

@@ -71,7 +71,7 @@ def _spectral_transform(
     sigma: float | None,
     dense: bool,
 ) -> Tensor:
-    return torch.empty((), dtype=torch.int64)
+    return torch.empty(a.shape[1:], dtype=torch.int64)
 
 
 def _eigenpairs(
@@ -118,6 +118,10 @@ def _same_for_every_basis(labels: Tensor, X: Tensor, G: Tensor, tolerance: float
 
 def _same_for_equal_values(labels: Tensor, g: Tensor, tolerance: float) -> Tensor:
     return torch.empty_like(g)
+
+
+def _above_rounding(S: Tensor, largest: Tensor, rounding: float) -> Tensor:
+    return torch.empty_like(S)
 
 
 def _probe_rows(
@@ -188,6 +192,7 @@ FAKES = (
     _cluster_values,
     _same_for_every_basis,
     _same_for_equal_values,
+    _above_rounding,
     _probe_rows,
     _incomplete_jacobian,
     _cholesky_pattern,

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -48,9 +47,9 @@ def eigsh(
     >>> values
     tensor([0.0038, 0.0152], dtype=torch.float64)
     """
-    _check_matrix("eigsh", "A", A)
+    check_matrix("eigsh", "A", A)
     if M is not None:
-        _check_matrix("eigsh", "M", M)
+        check_matrix("eigsh", "M", M)
         if M.shape != A.shape:
             raise ValueError(f"eigsh: M must be {A.shape[0]} x {A.shape[1]} as A, not {M.shape[0]} x {M.shape[1]}")
     if A.shape[0] != A.shape[1]:
@@ -59,7 +58,7 @@ def eigsh(
     pattern, a, m = _on_one_pattern(A, M, sigma is not None)
     analysis = pattern.analysis() if m is not None or sigma is not None else None
     given = pattern.tensors(True), a, m, pattern.shape, analysis, k, sigma, which, v0, ncv, maxiter, float(tol)
-    return _called(torch.ops.gossamer.eigsh.default, A.shape[0], given)
+    return _interrupt.called(_interrupt.takes_long(pattern), torch.ops.gossamer.eigsh.default, *given)
 
 
 def svds(
@@ -77,23 +76,23 @@ def svds(
     >>> S
     tensor([3.])
     """
-    _check_matrix("svds", "A", A)
+    check_matrix("svds", "A", A)
     rows, cols = A.shape
     if which not in ("LM", "SM"):
         raise ValueError(f'svds: which must be "LM" or "SM", not "{which}"')
     if not 1 <= k <= min(rows, cols):
         raise ValueError(f"svds: k must be between 1 and {min(rows, cols)}, the smaller side of A, not {k}")
     A.pattern.check_simple("svds")
+    above_rounding = torch.ops.gossamer.above_rounding.default
     rounding = 1e-13 if A.dtype is torch.float64 else 1e-6
     if which == "LM":
         S, X = eigsh(_augmented(A), k, which="LA", maxiter=maxiter, tol=tol)
-        _check_positive(S.detach(), rounding * S.detach().max())
+        S = above_rounding(S, S.detach().max(), rounding)
         X = X * math.sqrt(2)
         return X[:rows], S, X[rows:].T
     tall = rows >= cols
     squares, X = eigsh(A.T @ A if tall else A @ A.T, k, sigma=0, maxiter=maxiter, tol=tol)
-    _check_positive(squares.detach(), rounding * A.values.detach().square().sum())
-    S = squares.sqrt()
+    S = above_rounding(squares, A.values.detach().square().sum(), rounding).sqrt()
     other = (A @ X if tall else A.T @ X) / S
     return (other, S, X.T) if tall else (X, S, other.T)
 
@@ -132,28 +131,3 @@ def _augmented(A: SparseMatrix) -> SparseMatrix:
         return Pattern(*arrays, (rows + cols, rows + cols), check=False)
 
     return SparseMatrix._trusted(P.keep("augmented", derive), torch.cat([A.values, A.values[perm.long()]]))
-
-
-def _check_positive(S: Tensor, least: Tensor) -> None:
-    if not bool((S.min() > least).item()):
-        raise ValueError(
-            f"svds: the singular values asked for must be positive, but one is {S.min().item():.3g}, "
-            "which is zero to working precision: A has not so many"
-        )
-
-
-def _check_matrix(op: str, name: str, A: SparseMatrix) -> None:
-    check_matrix(op, name, A)
-
-
-def _called(op: Any, n: int, given: tuple[Any, ...]) -> Any:
-    """The op's result, in a thread that Ctrl-C can leave if it may take long."""
-
-    def work() -> Any:  # a thread has modes of its own
-        with torch.inference_mode(inference), torch.set_grad_enabled(grad and not inference):
-            return op(*given)
-
-    if torch.compiler.is_compiling():
-        return op(*given)
-    grad, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-    return _interrupt.interruptible(work) if n >= _interrupt.LONG and not given[1].is_cuda else op(*given)

@@ -99,6 +99,21 @@ def test_lsmr_tall_wide_and_damped() -> None:
         assert gradgradcheck(ours, inputs)
 
 
+def test_an_unrolled_method_that_breaks_down_at_once_says_why() -> None:
+    """Its x would be x0, of which a backward only knows that it has no graph."""
+    A, b = matrix_for("cg"), numbers(12)
+    v = (-A.values).requires_grad_()
+    for x0 in (None, torch.zeros(12, dtype=F64)):
+        with pytest.raises(
+            gs.ConvergenceError, match="cg: no convergence: A is not positive definite; after 0 iterations"
+        ):
+            linalg.cg(A.with_values(v), b, x0, maxiter=3, unrolled=True)
+    with pytest.raises(gs.ConvergenceError, match="M is not positive definite"):
+        linalg.minres(A, b, M=gs.diag(-torch.ones(12, dtype=F64)), maxiter=3, unrolled=True)
+    x, _ = linalg.cg(A, b, maxiter=0, unrolled=True)  # nothing was asked for
+    assert torch.equal(x, torch.zeros(12, dtype=F64))
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_unrolled_differentiates_the_iterations(method: str) -> None:
     A, b = matrix_for(method), numbers(12, 2)

@@ -109,6 +109,16 @@ class Factor:
         return call("factor_logdet", self.A, *self.kind)
 
 
+class Preconditioner:
+    """What C++'s preconditioners give; one is made anew for each result."""
+
+    def __init__(self, name: str, A: Matrix, *how: Any, **more: Any) -> None:
+        self.name, self.A, self.how = name, A, (*how, *more.values())
+
+    def __call__(self, r: Tensor) -> Tensor:
+        return call(self.name, self.A, *self.how, r)
+
+
 class Package:
     """The C++ front end as rows and mistakes call `gossamer`: a function is the op of its name."""
 
@@ -123,6 +133,18 @@ class Package:
 
     def cholesky(self, A: Matrix) -> gs.linalg.Cholesky:
         return gs.linalg.Cholesky(call("cholesky", A), call("cholesky_perm", A))
+
+    jacobi = partial(Preconditioner, "jacobi")
+    block_jacobi = partial(Preconditioner, "block_jacobi")
+    ichol = partial(Preconditioner, "ichol")
+    ilu = partial(Preconditioner, "ilu")
+    amg = partial(Preconditioner, "amg")
+
+    def eigsh(self, A: Matrix, *how: Any, **more: Any) -> tuple[Tensor, Tensor]:
+        return call("eigsh_values", A, *how, **more), call("eigsh_vectors", A, *how, **more)
+
+    def svds(self, A: Matrix, k: int) -> tuple[Tensor, Tensor, Tensor]:
+        return call("svds_U", A, k), call("svds_S", A, k), call("svds_Vh", A, k)
 
     def Pattern(self, indptr: Any, indices: Any, shape: Any) -> list[Tensor]:
         return call("check_pattern", indptr, indices, *shape).wire

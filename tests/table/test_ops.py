@@ -8,6 +8,7 @@ that is of Python alone (torch.compile, vmap, torch.func, opcheck) takes a `devi
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ import gossamer as gs
 from cases import CASES, KINDS, Case, Make
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_op = pytest.mark.parametrize("case", [c for c in CASES if not c.an_object], ids=lambda case: case.name)
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 2e-3}
 
 
@@ -59,14 +61,14 @@ def function(case: Case, inputs: tuple[Any, ...], runner: Runner = PYTHON) -> Ca
 
 def dense_function(case: Case, inputs: tuple[Any, ...]) -> Callable[..., Tensor]:
     """The dense formula on the host as a function of the same leaves; for a sparse result, its entries."""
-    result = PYTHON.run(case, inputs)
     host = tuple(x.to("cpu") for x in inputs)
+    result = PYTHON.run(case, host)
 
     def f(*tensors: Tensor) -> Tensor:
         dense = case.dense(*(twin(x) for x in with_leaves(host, tuple(t.cpu() for t in tensors))))
         if not isinstance(result, gs.SparseMatrix):
             return dense
-        return dense[result.pattern.row_indices.cpu(), result.indices.cpu().long()]
+        return dense[result.pattern.row_indices, result.indices.long()]
 
     return f
 
@@ -87,7 +89,7 @@ def test_equals_dense(case: Case, kind: str, runner: Runner) -> None:
             assert (result.values if isinstance(result, gs.SparseMatrix) else result).dtype is dtype
 
 
-@every_case
+@every_op
 def test_half_precision_sums_in_float32(case: Case, runner: Runner) -> None:
     for dtype in (torch.bfloat16, torch.float16):
         inputs = case.inputs(Make("ordinary", dtype, device=runner.device))
@@ -133,10 +135,11 @@ def test_forward_mode_equals_dense(case: Case, runner: Runner) -> None:
     assert_equal(moved, wanted)
 
 
-@every_case
+@pytest.mark.parametrize("case", [c for c in CASES if c.name != "amg"], ids=lambda case: case.name)  # made outside
 def test_torch_func(case: Case, device: torch.device) -> None:
     inputs = case.inputs(Make("ordinary", device=device))
-    f, dense = function(case, inputs), dense_function(case, inputs)
+    runner = Runner(device)
+    f, dense = function(case, inputs, runner), dense_function(case, inputs)
     at = tuple(t.detach() for t in leaves(inputs))
     host = tuple(t.cpu() for t in at)
     everything = tuple(range(len(at)))
@@ -163,8 +166,10 @@ def test_torch_func(case: Case, device: torch.device) -> None:
 def test_vmap(case: Case, device: torch.device) -> None:
     """Over each input alone, over all at once, in and out at several dimensions, and nested."""
     inputs = case.inputs(Make("ordinary", device=device))
-    f = function(case, inputs)
+    f = function(case, inputs, Runner(device))
     at = [t.detach() for t in leaves(inputs)]
+    if case.an_object:  # made of the matrix, which comes first
+        f, at = partial(f, at[0]), at[1:]
     batches = [torch.stack([t, 2 * t, t + 1]) for t in at]
     for which in [*range(len(at)), None]:
         in_dims = tuple(0 if which in (k, None) else None for k in range(len(at)))
@@ -182,7 +187,7 @@ def test_vmap(case: Case, device: torch.device) -> None:
     assert_equal(nested[1, 2], f(*(-b[2] for b in batches)).cpu())
 
 
-@every_case
+@every_op
 def test_compiles_without_a_break(case: Case, device: torch.device) -> None:
     inputs = case.inputs(Make("ordinary", device=device))
     f = function(case, inputs)

@@ -5,7 +5,8 @@ the process fails the test. `make test` runs it once more under AddressSanitizer
 a read that happens to hit memory of somebody else.
 
 The integers inside a pattern are not spoiled: they are checked when a Pattern is built, and trusted after that. A shape
-that is too small for them is spoiled only where an op looks at them once more (the symbolic ones).
+that is too small for them is spoiled only where an op looks at them once more: the symbolic ones, and those that take
+the plan of an exchange between processes, which they check when they first see it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from cases import CASES, Make
 
 SYMBOLIC = {"transpose", "merge", "first_sum", "spgemm_pattern", "band", "levels", "kron_pattern", "analyze", "runs"}
 SYMBOLIC |= {"first_product", "pattern_handle", "incomplete_jacobian", "distributed_edges", "entry_keys"}
+SYMBOLIC |= {"halo", "halo_sum", "route", "spmm_rows", "sddmm_rows", "gcn_norm_rows", "two_level"}
+SYMBOLIC |= {"distributed_part", "distributed_plan", "distributed_transpose", "distributed_swap"}
+SYMBOLIC |= {"distributed_gather", "distributed_ordered", "distributed_entry_keys"}
 GROUPS = {"distributed_any", "distributed_agree", "distributed_place", "distributed_bytes_sent"}  # no tensors
 GROUPS |= {"two_level"}  # of a preconditioner: tests/distributed
 FILES = {"read_mtx", "write_mtx", "write_npz", "read_integers"}

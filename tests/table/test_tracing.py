@@ -152,3 +152,20 @@ def test_dropout_obeys_vmap(randomness: str) -> None:
     assert torch.equal(rows[0], rows[1]) == (randomness == "same")
     with pytest.raises(RuntimeError, match="randomness error mode"):
         torch.func.vmap(lambda v: gs.dropout(v, 0.5))(torch.ones(3, 64))
+
+
+@pytest.mark.parametrize("name", ["solve", "krylov", "lstsq", "eigsh", "cholesky", "A @ B"])
+def test_a_batch_without_members_does_not_crash(name: str) -> None:
+    """A result has the size of a batch, or ValueError says that it is empty."""
+    ops: dict[str, Callable[[Tensor], Tensor]] = {
+        "solve": lambda v: gs.linalg.solve(A.with_values(v), x),
+        "krylov": lambda v: gs.linalg.cg(A.with_values(v), x)[0],
+        "lstsq": lambda v: gs.linalg.lstsq(A.with_values(v), x),
+        "eigsh": lambda v: gs.linalg.eigsh(A.with_values(v), 1)[0],
+        "cholesky": lambda v: gs.linalg.cholesky(A.with_values(v)).L.values,
+        "A @ B": lambda v: (A.with_values(v) @ B).values,
+    }
+    try:
+        assert len(torch.func.vmap(ops[name])(A.values.new_empty((0, A.nnz)))) == 0
+    except ValueError as error:
+        assert "vmap over an empty batch" in str(error)  # noqa: PT017

@@ -10,6 +10,7 @@
 #include "core/csr.h"
 #include "core/host.h"
 #include "core/op.h"
+#include "matrix/kept.h"
 
 namespace gossamer {
 namespace {
@@ -28,12 +29,6 @@ kernels::Probes probes_of(int64_t cols, int64_t buckets, int64_t seed) {
                     " and ", buckets);
   return kernels::Probes::of<T>(cols, buckets, static_cast<uint64_t>(seed));
 }
-
-// While it lives, new tensors are plain ones even inside torch.func's transforms, and have memory to write to.
-struct PlainTensors {
-  c10::impl::ExcludeDispatchKeyGuard outside{c10::DispatchKeySet{c10::DispatchKey::FuncTorchDynamicLayerFrontMode}.add(
-      c10::DispatchKey::FuncTorchDynamicLayerBackMode)};
-};
 
 std::tuple<Tensor, Tensor, Tensor> rows_forward(const Tensor& Y, const Tensor& product, const Tensor& open,
                                                 int64_t cols, int64_t buckets, int64_t seed) {
@@ -91,7 +86,7 @@ Tensor ops::probe_seeds(int64_t cols, int64_t buckets, int64_t seed, int64_t fir
                         at::ScalarType dtype) {
   TORCH_CHECK_VALUE(0 <= first && first <= last && last <= probe_count(cols, buckets, dtype),
                     "probe_seeds: there are no probes from ", first, " to ", last);
-  const PlainTensors plain;
+  const KeptTensors plain;  // with memory to write to, inside a transform, too
   const Tensor seeds = at::empty({last - first, cols}, dtype);
   with_real(dtype, [&]<class T> {
     kernels::probe_seeds(probes_of<T>(cols, buckets, seed), first, last, mutable_ptr<T>(seeds));
@@ -100,7 +95,7 @@ Tensor ops::probe_seeds(int64_t cols, int64_t buckets, int64_t seed, int64_t fir
 }
 
 Tensor ops::probe_direction(int64_t cols, int64_t seed, at::ScalarType dtype) {
-  const PlainTensors plain;
+  const KeptTensors plain;  // with memory to write to, inside a transform, too
   const Tensor v = at::empty({cols}, at::kDouble);
   kernels::probe_direction(probes_of<double>(cols, 1, seed), mutable_ptr<double>(v));
   return v.to(dtype);
@@ -126,14 +121,32 @@ std::tuple<Tensor, Tensor, Tensor> ops::probe_rows(const Tensor& Y, const Tensor
 // added up, and in those of the largest row, which a row whose terms cancel has from others.
 Tensor ops::jacobian_mismatch(TensorList pattern, const Tensor& values, const Tensor& v, const Tensor& product,
                               SymIntArrayRef shape) {
+  const PatternTensors J = unpack("jacobian", pattern, shape, /*t=*/false);
+  check_dense("jacobian", "values", values, J, J.nnz(), "entries");
+  check_dense("jacobian", "v", v, J, J.cols, "columns");
+  check_dense("jacobian", "product", product, J, J.rows, "rows");
+  check_same_dtype("jacobian", "v", v, "values", values);
+  check_same_dtype("jacobian", "product", product, "values", values);
+  TORCH_CHECK_VALUE(values.dim() == 1 && v.dim() == 1 && product.dim() == 1, "jacobian: values, v and product are ",
+                    "vectors, not ", shape_text(values), ", ", shape_text(v), " and ", shape_text(product));
   const double eps = values.scalar_type() == at::kDouble  ? 0x1p-52
                      : values.scalar_type() == at::kFloat ? 0x1p-23
                      : values.scalar_type() == at::kHalf  ? 0x1p-10
                                                           : 0x1p-7;
+  const double share = std::pow(eps, 2.0 / 3.0), floor = 8 * eps;
+  if (values.is_cpu()) {
+    const Tensor a = values.contiguous(), x = v.contiguous(), y = product.contiguous();
+    std::vector<int64_t> rows;
+    launch("jacobian", a, J.indptr, [&]<class T, class I>(auto exec) {
+      if constexpr (Host<decltype(exec)>)
+        rows = kernels::mismatched_rows(exec, J.view<T, I>(a, 1), ptr<T>(x), ptr<T>(y), share, floor);
+    });
+    return at::tensor(rows, at::kLong);
+  }
   const Tensor got = ops::spmm(pattern, values, v, shape, /*t=*/false);
   const Tensor size = ops::spmm(pattern, values.abs(), v.abs(), shape, /*t=*/false).add(product.abs());
   if (size.numel() == 0) return at::empty({0}, size.options().dtype(at::kLong));
-  const Tensor allowed = size * std::pow(eps, 2.0 / 3.0) + 8 * eps * size.nan_to_num(0, 0, 0).max();
+  const Tensor allowed = size * share + floor * size.nan_to_num(0, 0, 0).max();
   const Tensor fits = (got - product).abs().le(allowed).logical_and(size.isfinite());  // false for NaN
   return fits.logical_not().nonzero().flatten();
 }

@@ -3,51 +3,10 @@
 
 #include <ATen/ATen.h>
 
-#include <atomic>
-#include <chrono>
-
 #include "core/op.h"
+#include "signals/signals.h"
 
 namespace gossamer::krylov {
-namespace {
-
-// Functions of Python's library, which Python gives: the lock, and what looks for signals.
-struct Signals {
-  int (*lock)();
-  int (*look)();
-  void (*clear)();
-  void (*send_again)();
-  void (*unlock)(int);
-};
-std::atomic<const Signals*> signals{nullptr};
-
-void set_signals(at::IntArrayRef a) {
-  TORCH_CHECK_VALUE(a.size() == 5, "krylov_signals: five addresses are wanted, not ", a.size());
-  const auto given = [&]<class F>(size_t k, F*) { return reinterpret_cast<F*>(a[k]); };
-  static Signals of_python;
-  of_python = {given(0, of_python.lock), given(1, of_python.look), given(2, of_python.clear),
-               given(3, of_python.send_again), given(4, of_python.unlock)};
-  signals = &of_python;
-}
-
-const Composites composites = Composites().def("krylov_signals(int[] functions) -> ()", set_signals);
-
-}  // namespace
-
-void throw_if_interrupted() {
-  using Clock = std::chrono::steady_clock;
-  thread_local Clock::time_point last = Clock::now();
-  const Clock::time_point now = Clock::now();
-  if (now - last < std::chrono::milliseconds(50)) return;
-  last = now;
-  const Signals* python = signals.load();
-  if (!python) return;
-  const int state = python->lock();
-  const bool raised = python->look() != 0;
-  if (raised) python->clear(), python->send_again();
-  python->unlock(state);
-  TORCH_CHECK(!raised, "krylov: interrupted by a signal");
-}
 
 linalg::KrylovInfo info_of(const Tensor& numbers) {
   return {numbers.select(0, 0).to(at::kLong), numbers.select(0, 1), numbers.select(0, 2) != 0};
@@ -68,6 +27,11 @@ void check_converged(const Krylov& run, const Problem& problem, const std::strin
                squares ? c10::str(problem.rtol, " of that at x = 0") : c10::str(run.target(worst))));
 }
 
+bool broke_at_once(const Krylov& run, const Problem& problem) {
+  const bool none = problem.maxiter > 0 && run.info().reshape({3, -1})[0].eq(0).all().item<bool>();
+  return problem.unrolled && none && !run.failure().empty();
+}
+
 std::tuple<Tensor, Tensor> drive(const Problem& problem, const Products& products, const std::string& what, bool check,
                                  int64_t first) {
   const auto run = begin(problem);
@@ -80,7 +44,7 @@ std::tuple<Tensor, Tensor> drive(const Problem& problem, const Products& product
     else
       answer = (ask == Ask::A ? products.A : ask == Ask::At ? products.At : products.M)(run->question);
   }
-  if (check) check_converged(*run, problem, what, first);
+  if (check || broke_at_once(*run, problem)) check_converged(*run, problem, what, first);
   return {run->solution(), run->info()};
 }
 

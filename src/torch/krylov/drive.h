@@ -22,11 +22,11 @@ std::tuple<Tensor, Tensor> drive(const Problem& problem, const Products& product
 
 linalg::KrylovInfo info_of(const Tensor& numbers);
 
+// Whether an unrolled method, which else returns what it has, broke down before its first step: x is then x0, a
+// constant, and a backward would find no graph and could not say why.
+bool broke_at_once(const Krylov& run, const Problem& problem);
+
 // Throws ConvergenceError unless the method succeeded.
 void check_converged(const Krylov& run, const Problem& problem, const std::string& what, int64_t first = 0);
-
-// A function that Python leaves here and that says whether the user has pressed Ctrl-C. It is asked some times a
-// second; `throw_if_interrupted` throws then.
-void throw_if_interrupted();
 
 }  // namespace gossamer::krylov

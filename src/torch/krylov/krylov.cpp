@@ -13,7 +13,7 @@ namespace gossamer::linalg {
 namespace {
 
 KrylovOptions filled(KrylovOptions o, const Tensor& b, const Shape& shape) {
-  if (!o.rtol) o.rtol = b.scalar_type() == at::kFloat ? 1e-5 : 1e-8;
+  if (!o.rtol) o.rtol = b.scalar_type() == at::kDouble ? 1e-8 : 1e-5;
   if (!o.adjoint_rtol) o.adjoint_rtol = o.rtol;
   if (!o.maxiter) o.maxiter = 10 * std::max(shape[0], shape[1]);
   return o;

@@ -42,24 +42,31 @@ struct Call {
   }
 };
 
-// How many columns are solved together. Products with a wide block read the matrix once, but the rows of a grid go
-// faster with one vector after the other (kernels/runs.h), whose blocks stay in the cache besides. A preconditioner
-// gains most.
-int64_t columns_together(const PatternTensors& A, const Tensor& b, bool preconditioned) {
+// How many columns are solved together, and the number whose multiple they are filled up to with zeros.
+struct Groups {
+  int64_t width, multiple;
+};
+
+// Products with a wide block read the matrix once, and are fastest with a multiple of four columns. The rows of a grid
+// read no indices (kernels/runs.h) with one, two and four columns, whose blocks stay in the cache besides. A
+// preconditioner gains most.
+Groups groups_of(const PatternTensors& A, const Tensor& b, bool preconditioned) {
   const int64_t n = b.size(0), k = b.dim() == 1 ? 1 : b.size(1);
   const bool grid = A.runs.defined() && A.runs.numel() > 0;
-  if (k < 3 || (grid && !preconditioned && (k < 4 || n > 30000))) return 1;
-  return n > 50000 ? 8 : 16;
+  if (grid && (k <= 4 || !preconditioned)) return {4, 2};
+  if (k < 3) return {1, 1};
+  return {n > 50000 ? 8 : 16, 4};
 }
 
-// solve(b, x0) for groups of so many columns. Three columns are four with zeros, which converge at once: products with
-// a multiple of four are fastest.
+// solve(b, x0) for groups of columns. Zeros converge at once.
 template <class F>
-Result in_groups(const Tensor& b, const OptionalTensor& x0, int64_t width, const F& solve) {
+Result in_groups(const Tensor& b, const OptionalTensor& x0, const Groups& groups, const F& solve) {
   if (b.dim() == 1) return solve(b, x0, 0);
+  const int64_t width = groups.width;
   variable_list xs, infos;
   for (int64_t c = 0; c < b.size(1) || xs.empty(); c += width) {
-    const int64_t k = std::min(width, b.size(1) - c), zeros = k > 1 ? (4 - k % 4) % 4 : 0;
+    const int64_t k = std::min(width, b.size(1) - c), over = k % groups.multiple,
+                  zeros = k > 1 && over > 0 ? groups.multiple - over : 0;
     const auto group = [&](const Tensor& u) {
       const Tensor columns = u.narrow(1, c, k);
       return zeros ? at::cat({columns, at::zeros({u.size(0), zeros}, u.options())}, 1) : columns.contiguous();
@@ -72,7 +79,7 @@ Result in_groups(const Tensor& b, const OptionalTensor& x0, int64_t width, const
 
 Result forward(TensorList pattern, const Tensor& values, const Tensor& b, const OptionalTensor& x0,
                const OptionalTensor& M, SymIntArrayRef shape, c10::string_view method, double rtol, double atol,
-               int64_t maxiter, int64_t restart, double damp, bool check, double, bool t, bool m_t) {
+               int64_t maxiter, int64_t restart, double damp, bool check, double adjoint_rtol, bool t, bool m_t) {
   const std::string name(method);
   const char* op = name.c_str();
   const PatternTensors A = unpack(op, pattern, shape, t);
@@ -87,6 +94,12 @@ Result forward(TensorList pattern, const Tensor& values, const Tensor& b, const 
     size[0] = A.cols;
     return {at::empty_symint(size, b.options()), info};
   }
+  if (b.scalar_type() == at::kHalf || b.scalar_type() == at::kBFloat16) {  // too few digits to iterate in
+    const auto single = [](const Tensor& u) { return u.to(at::kFloat); };
+    const auto [x, info] = forward(pattern, single(values), single(b), x0 ? OptionalTensor(single(*x0)) : std::nullopt,
+                                   M, shape, method, rtol, atol, maxiter, restart, damp, check, adjoint_rtol, t, m_t);
+    return {x.to(b.scalar_type()), info};
+  }
   const auto rows = A.rows.expect_int(), cols = A.cols.expect_int();
   TORCH_CHECK_VALUE(b.dim() <= 2 && (!x0 || (x0->dim() == b.dim() && x0->sizes().slice(1) == b.sizes().slice(1))), op,
                     ": b must be (n,) or (n, k), and x0 likewise, not ", shape_text(b), x0 ? shape_text(*x0) : "");
@@ -100,7 +113,7 @@ Result forward(TensorList pattern, const Tensor& values, const Tensor& b, const 
                                   maxiter, restart, damp, M.has_value(), false, false};
     return krylov::drive(problem, products, t ? name + " with the transpose" : name, check, first);
   };
-  return in_groups(b, x0, columns_together(A, b, M.has_value()), solve);
+  return in_groups(b, x0, groups_of(A, b, M.has_value()), solve);
 }
 
 Result forward_on_device(TensorList pattern, const Tensor& values, const Tensor& b, const OptionalTensor& x0,

@@ -39,7 +39,8 @@ std::tuple<int64_t, Tensor> krylov_next(const Tensor& run, const std::optional<T
 
 std::tuple<Tensor, Tensor> krylov_end(const Tensor& run, bool check, c10::string_view what) {
   const auto driven = object_of<Driven>(run);
-  if (check) krylov::check_converged(*driven->run, driven->problem, std::string(what));
+  if (check || krylov::broke_at_once(*driven->run, driven->problem))
+    krylov::check_converged(*driven->run, driven->problem, std::string(what));
   return {driven->run->solution(), driven->run->info()};
 }
 

@@ -18,6 +18,7 @@
 #include "core/csr.h"
 #include "core/host.h"
 #include "core/op.h"
+#include "signals/signals.h"
 
 namespace gossamer {
 namespace {
@@ -113,6 +114,7 @@ Tensor ops::expm_multiply(TensorList pattern, const Tensor& values, const Tensor
   for (int64_t step = 0; step < steps; ++step) {
     Tensor term = sum;  // saved for the derivative, so `sum` becomes another tensor first
     for (int64_t k = 1; k <= degree; ++k) {
+      throw_if_interrupted();
       Tensor next = ops::spmm(pattern, scaled, term, shape, /*t=*/false);
       if (mu != 0) next = next.sub_(term, h * mu);
       term = k > 1 ? next.div_(static_cast<double>(k)) : next;

@@ -11,6 +11,7 @@
 #include "core/host.h"
 #include "core/launch.h"
 #include "precondition/amg.h"
+#include "signals/signals.h"
 #include "solve/factor.h"
 
 namespace gossamer::linalg {
@@ -38,11 +39,9 @@ struct Hierarchy {
     if (k == levels.size()) {
       if (!factor.defined()) return b;
       const Pattern& C = coarse.pattern();
-      keep_outside_transforms(C);
       return ops::factor_solve(factor, C.tensors(true), coarse.values(), b, C.sym_shape(), t);
     }
     const auto& [A, P, inverse] = levels[k];
-    keep_outside_transforms(A.pattern()), keep_outside_transforms(P.pattern());
     const Tensor x = solve_triangular(A, b, /*upper=*/t, /*unit_diagonal=*/false, /*transpose=*/t);
     const Tensor e = cycle(k + 1, spmm(P, b.sub(spmm(A, x, t)), /*transpose=*/true), t);
     const Tensor y = x.add(spmm(P, e));
@@ -189,6 +188,7 @@ void SmoothedAggregation::build(const SparseMatrix& given, bool first) {
   if (first) nodes = first_nodes(A);
   double theta = options_.theta;
   for (size_t k = 0; first ? A.rows() > options_.coarse_size : k < plans_.size(); ++k, theta /= 2) {
+    throw_if_interrupted();
     if (first) {
       LevelPlan plan = plan_level(A, nodes, theta);
       if (10 * plan.T.cols() > 9 * A.rows()) break;  // the next level would be no smaller

@@ -41,6 +41,17 @@ Tensor diagonal_of(const char* op, const PatternTensors& A, int64_t kind) {
   return diagonal;
 }
 
+// The matrix itself may well be regular: what is left out of an incomplete factor makes its pivots worse.
+[[noreturn]] void throw_bad_pivot(int64_t kind, int64_t row, double pivot) {
+  const char* help = kind == 0
+                         ? ", and IC(0) needs positive ones: A is not positive definite, or what has no entry "
+                           "weighs too much; a larger shift helps, or amg or jacobi"
+                         : ", and ILU(0) exchanges no rows: put large entries on the diagonal, or use amg, jacobi "
+                           "or factorize";
+  throw SingularMatrixError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
+                            c10::str(name_of(kind), ": the pivot of row ", row, " is ", pivot, help));
+}
+
 Tensor forward(TensorList pattern, const Tensor& values, SymIntArrayRef shape, TensorList /*jacobian*/, int64_t kind) {
   const char* op = name_of(kind);
   check_kind(kind);
@@ -54,16 +65,16 @@ Tensor forward(TensorList pattern, const Tensor& values, SymIntArrayRef shape, T
   if (values.is_meta()) return F;
   const Tensor v = values.contiguous();
   int64_t bad = -1;
+  double pivot = 0;
   launch(op, v, A.indptr, [&]<class T, class I>(auto exec) {
     if constexpr (sizeof(T) >= 4 && Host<decltype(exec)>) {
       const Tensor diagonal = diagonal_of<I>(op, A, kind);
       bad = kernels::incomplete_factor(static_cast<Incomplete>(kind), A.view<T, I>(v, 1), ptr<I>(diagonal),
                                        mutable_ptr<T>(F));
+      if (bad >= 0) pivot = ptr<T>(F)[ptr<I>(diagonal)[bad]];
     }
   });
-  if (bad >= 0 && kind == 0)
-    throw_singular(op, "row ", bad, " has a pivot that is not positive (a larger shift helps)");
-  if (bad >= 0) throw_singular(op, "row ", bad, " has a pivot that is zero or not a number");
+  if (bad >= 0) throw_bad_pivot(kind, bad, pivot);
   return F;
 }
 

@@ -37,20 +37,7 @@ class BlockJacobi final : public MatrixPreconditioner {
  public:
   BlockJacobi(const SparseMatrix& A, const std::vector<int64_t>& sizes)
       : pattern_(A.pattern()), count_(static_cast<int64_t>(sizes.size())) {
-    const OrdinaryNumbers numbers;
-    largest_ = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
-    const Tensor size = at::tensor(sizes, at::kLong), block = at::arange(count_).repeat_interleave(size);
-    const Tensor first = size.cumsum(0).sub(size);
-    const Tensor inside = at::arange(pattern_.rows()).sub(first.index_select(0, block));
-    row_ = block.mul(largest_).add(inside);  // where each row of A stands, blocks of equal size one after the other
-    const Tensor i = pattern_.row_indices(), j = pattern_.indices().to(at::kLong);
-    entries_ = block.index_select(0, i).eq(block.index_select(0, j)).nonzero().squeeze(1);
-    const Tensor rows = row_.index_select(0, i.index_select(0, entries_));
-    const Tensor columns = inside.index_select(0, j.index_select(0, entries_));
-    place_ = rows.mul(largest_).add(columns);
-    Tensor empty = at::ones({count_ * largest_}, at::kDouble);
-    empty.index_fill_(0, row_, 0);
-    padding_ = at::diag_embed(empty.view({count_, largest_}));
+    place_entries(sizes);
     update(A);
   }
 
@@ -78,6 +65,24 @@ class BlockJacobi final : public MatrixPreconditioner {
   }
 
  private:
+  // Integers alone, which serve every update, whatever transform of torch.func the first one is inside.
+  void place_entries(const std::vector<int64_t>& sizes) {
+    const KeptTensors kept;
+    largest_ = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+    const Tensor size = at::tensor(sizes, at::kLong), block = at::arange(count_).repeat_interleave(size);
+    const Tensor first = size.cumsum(0).sub(size);
+    const Tensor inside = at::arange(pattern_.rows()).sub(first.index_select(0, block));
+    row_ = block.mul(largest_).add(inside);  // where each row of A stands, blocks of equal size one after the other
+    const Tensor i = pattern_.row_indices(), j = pattern_.indices().to(at::kLong);
+    entries_ = block.index_select(0, i).eq(block.index_select(0, j)).nonzero().squeeze(1);
+    const Tensor rows = row_.index_select(0, i.index_select(0, entries_));
+    const Tensor columns = inside.index_select(0, j.index_select(0, entries_));
+    place_ = rows.mul(largest_).add(columns);
+    Tensor empty = at::ones({count_ * largest_}, at::kDouble);
+    empty.index_fill_(0, row_, 0);
+    padding_ = at::diag_embed(empty.view({count_, largest_}));
+  }
+
   Pattern pattern_;
   int64_t count_, largest_;
   Tensor row_, entries_, place_, padding_, inverse_;

@@ -60,7 +60,6 @@ double largest_eigenvalue(const Pattern& kept, const SparseMatrix& A) {
 using Places = std::tuple<Tensor, Tensor, Tensor>;
 Places places_of(const Pattern& kept, const Pattern& A) {
   const auto find = [&]() -> Places {
-    const KeptTensors kept_tensors;
     const Tensor columns = kept.indices().to(at::kLong);
     const Tensor at = std::get<1>(ops::entries(A.indptr(), A.indices(), A.sym_shape(), kept.row_indices(), columns));
     const Tensor weak = at::ones({A.nnz()}, at::kBool).index_fill(0, at, false).nonzero().squeeze(1);
@@ -93,7 +92,6 @@ bool is_plain(const Tensor& t) {
 
 Tensor diagonal_places(const Pattern& A) {
   return A.keep<Tensor>("diagonal places", [&A] {
-    const KeptTensors kept_tensors;
     const Tensor places = host_integers(A.rows(), A.index_type());
     with_index_type<void>(A.index_type(), [&]<class, class I> {
       TORCH_INTERNAL_ASSERT(kernels::find_diagonal(view_of<I>(A), mutable_ptr<I>(places)) < 0);
@@ -106,7 +104,6 @@ SparseMatrix with_whole_diagonal(const SparseMatrix& A) {
   const Pattern& P = A.pattern();
   // The identity on the rows that have no diagonal entry.
   const auto missing = P.keep<SparseMatrix>("missing diagonal", [&P] {
-    const KeptTensors kept_tensors;
     std::vector<int64_t> rows;
     with_index_type<void>(P.index_type(), [&]<class, class I> { rows = kernels::without_diagonal(view_of<I>(P)); });
     const Tensor i = integers(rows);
@@ -152,7 +149,6 @@ SparseMatrix prolongation(const LevelPlan& plan, const SparseMatrix& A, const Te
   double unused = 0;
   if (is_plain(A.values()) && is_plain(w))
     return spgemm(fused_smoothing(plan.kept, A, w.item<double>(), unused), plan.T);
-  for (const Pattern& P : {A.pattern(), plan.kept, plan.T.pattern()}) keep_outside_transforms(P);
   return spgemm(smoothing(plan.kept, A, w), plan.T);
 }
 

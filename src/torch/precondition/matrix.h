@@ -5,6 +5,7 @@
 
 #include "core/csr.h"
 #include "core/host.h"
+#include "matrix/kept.h"
 #include "solve/solve.h"
 
 namespace gossamer {
@@ -24,10 +25,8 @@ inline void check_preconditioned(const char* op, const SparseMatrix& A) {
 
 // Whether the numbers of a tensor can be read where they lie. Unlike has_numbers, also while a mode watches calls.
 inline bool is_readable(const Tensor& t) {
-  return t.is_cpu() && t.has_storage() &&
-         !t.key_set().has_any(
-             c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::Functionalize,
-                                  c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::FuncTorchBatched}));
+  return t.is_cpu() && t.has_storage() && !is_wrapped(t) &&
+         !t.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::Functionalize}));
 }
 
 // For update: the pattern it was made for.
@@ -37,14 +36,6 @@ inline void check_same_pattern(const char* op, const Pattern& wanted, const Spar
                     wanted.repr(), "; make a new preconditioner");
 }
 
-// While it lives, what is made is an ordinary tensor, to be kept with a pattern: neither one of inference mode nor one
-// of a transform of torch.func that the caller is inside.
-struct KeptTensors {
-  KeptResults ordinary;
-  c10::impl::ExcludeDispatchKeyGuard no_transform{c10::DispatchKeySet(
-      {c10::DispatchKey::FuncTorchDynamicLayerFrontMode, c10::DispatchKey::FuncTorchDynamicLayerBackMode})};
-};
-
 // While it lives, numbers are ordinary tensors, which may be used outside the inference mode they are made in;
 // gradients are recorded, or not, as before.
 struct OrdinaryNumbers {
@@ -52,9 +43,6 @@ struct OrdinaryNumbers {
   KeptResults ordinary;
   at::AutoGradMode mode{recording};
 };
-
-// Inside a transform: finds now what solves and products keep with a pattern when they first need it.
-void keep_outside_transforms(const Pattern& P);
 
 // r or z as (n, k) if it is (n,), for scaling of rows.
 inline Tensor beside(const Tensor& d, const Tensor& r) {

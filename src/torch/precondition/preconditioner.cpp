@@ -23,14 +23,6 @@ Tensor ops::precondition(const Tensor& handle, const Tensor& r, bool t) {
   return M->apply(r, t);
 }
 
-void keep_outside_transforms(const Pattern& P) {
-  if (!c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode)) return;
-  const KeptTensors kept_tensors;
-  const auto tensors = P.tensors(/*with_transpose=*/true);
-  for (int twice = 0; twice < 2; ++twice) P.with_runs(tensors);  // they are looked for at the second time
-  if (P.rows() == P.cols()) P.levels(/*upper=*/false), P.levels(/*upper=*/true);
-}
-
 static const Composites composites =
     Composites().def("precondition(Tensor handle, Tensor r, bool t=False) -> Tensor", ops::precondition);
 

@@ -13,7 +13,6 @@ namespace {
 // levels.
 std::vector<Tensor> jacobian_of(const Pattern& P, int64_t kind) {
   return P.keep<std::vector<Tensor>>(kind == 0 ? "ichol jacobian" : "ilu jacobian", [&] {
-    const KeptTensors kept_tensors;
     const auto [indptr, indices, from, scale] = ops::incomplete_jacobian(P.tensors(), P.sym_shape(), kind);
     const Pattern J(indptr, indices, {P.nnz(), P.nnz()}, /*check=*/false);
     const auto [indptr_t, indices_t, perm_t] = J.transpose();
@@ -26,7 +25,6 @@ std::vector<Tensor> jacobian_of(const Pattern& P, int64_t kind) {
 
 SparseMatrix factor(const SparseMatrix& A, int64_t kind) {
   const Pattern& P = A.pattern();
-  keep_outside_transforms(P);
   const auto jacobian = wants_derivative(A.values()) ? jacobian_of(P, kind) : std::vector<Tensor>();
   return A.with_values(ops::incomplete_factor(P.tensors(), A.values(), P.sym_shape(), jacobian, kind));
 }

@@ -13,6 +13,7 @@
 #include <ATen/ATen.h>
 #include <gossamer/spectral.h>
 
+#include "core/batch.h"
 #include "core/differentiable.h"
 #include "core/op.h"
 
@@ -112,28 +113,57 @@ Tensor autograd_values(const Tensor& labels, const Tensor& g, double tolerance) 
       /*keep_output=*/false);
 }
 
+// All of these are small: a batch of them is one after the other.
+Tensor batched_quotient(const Tensor& Theta, const Tensor& N, const Tensor& labels) {
+  return one_by_one("eigsh", {}, {Theta, N, labels}, [](const variable_list& in) {
+    return variable_list{ops::cluster_quotient(in[0], in[1], in[2])};
+  })[0];
+}
+
+Tensor batched_values_of(const Tensor& Theta, const Tensor& labels, double tolerance) {
+  return one_by_one("eigsh", {}, {Theta, labels}, [&](const variable_list& in) {
+    return variable_list{ops::cluster_values(in[0], in[1], tolerance)};
+  })[0];
+}
+
+Tensor batched_basis(const Tensor& labels, const Tensor& X, const Tensor& G, double tolerance) {
+  return one_by_one("eigsh", {}, {labels, X, G}, [&](const variable_list& in) {
+    return variable_list{ops::same_for_every_basis(in[0], in[1], in[2], tolerance)};
+  })[0];
+}
+
+Tensor batched_values(const Tensor& labels, const Tensor& g, double tolerance) {
+  return one_by_one("eigsh", {}, {labels, g}, [&](const variable_list& in) {
+    return variable_list{ops::same_for_equal_values(in[0], in[1], tolerance)};
+  })[0];
+}
+
 const Op<decltype(ops::cluster_quotient)> quotient_op{{
     .schema = "cluster_quotient(Tensor Theta, Tensor N, Tensor labels) -> Tensor",
     .forward = quotient,
     .autograd = autograd_quotient,
+    .batched = batched_quotient,
     .meta = false,
 }};
 const Op<decltype(ops::cluster_values)> values_op{{
     .schema = "cluster_values(Tensor Theta, Tensor labels, float tolerance) -> Tensor",
     .forward = values_of,
     .autograd = autograd_values_of,
+    .batched = batched_values_of,
     .meta = false,
 }};
 const Op<decltype(ops::same_for_every_basis)> basis_op{{
     .schema = "same_for_every_basis(Tensor labels, Tensor X, Tensor G, float tolerance) -> Tensor",
     .forward = check_basis,
     .autograd = autograd_basis,
+    .batched = batched_basis,
     .meta = false,
 }};
 const Op<decltype(ops::same_for_equal_values)> equal_op{{
     .schema = "same_for_equal_values(Tensor labels, Tensor g, float tolerance) -> Tensor",
     .forward = check_values,
     .autograd = autograd_values,
+    .batched = batched_values,
     .meta = false,
 }};
 

@@ -13,6 +13,7 @@
 #include <ATen/ATen.h>
 #include <gossamer/convergence.h>
 
+#include "core/batch.h"
 #include "core/differentiable.h"
 #include "core/op.h"
 #include "spectral/minres.h"
@@ -120,11 +121,21 @@ Tensor autograd(const Tensor& transform, TensorList pattern, const Tensor& a, co
       });
 }
 
+Tensor batched(const Tensor& transform, TensorList pattern, const Tensor& a, const ops::OptionalTensor& m,
+               const Tensor& X, const Tensor& Theta, const Tensor& B, SymIntArrayRef shape) {
+  const variable_list tensors = {a, m.value_or(Tensor()), X, Theta, B, transform};
+  return one_by_one(op_name, pattern, tensors, [&](const variable_list& in) {
+    const Pencil pencil{in[5], pattern.vec(), shape.vec(), in[0], in[1]};
+    return variable_list{pencil.solve(in[2], in[3], in[4])};
+  })[0];
+}
+
 const Op<decltype(ops::deflated_solve)> op{{
     .schema = "deflated_solve(Tensor transform, Tensor[] pattern, Tensor a, Tensor? m, Tensor X, Tensor Theta, "
               "Tensor B, SymInt[] shape) -> Tensor",
     .forward = forward,
     .autograd = autograd,
+    .batched = batched,
     .meta = false,
 }};
 

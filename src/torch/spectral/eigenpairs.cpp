@@ -16,6 +16,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/batch.h"
 #include "core/differentiable.h"
 #include "core/op.h"
 #include "spectral/clusters.h"
@@ -178,11 +179,26 @@ std::tuple<Tensor, Tensor, Tensor> autograd(const Tensor& transform, TensorList 
   return {out[0], out[1], out[2]};
 }
 
+std::tuple<Tensor, Tensor, Tensor> batched(const Tensor& transform, TensorList pattern, const Tensor& a,
+                                           const ops::OptionalTensor& m, SymIntArrayRef shape, int64_t k,
+                                           c10::string_view which, int64_t ncv, int64_t maxiter, double tol,
+                                           const ops::OptionalTensor& v0, double tolerance) {
+  const auto given = [](const Tensor& t) { return t.defined() ? ops::OptionalTensor(t) : std::nullopt; };
+  const variable_list tensors = {transform, a, m.value_or(Tensor()), v0.value_or(Tensor())};
+  const auto results = one_by_one("eigsh", pattern, tensors, [&](const variable_list& in) {
+    const auto [Theta, X, labels] = ops::eigenpairs(in[0], pattern, in[1], given(in[2]), shape, k, which, ncv, maxiter,
+                                                    tol, given(in[3]), tolerance);
+    return variable_list{Theta, X, labels};
+  });
+  return {results[0], results[1], results[2]};
+}
+
 const Op<decltype(ops::eigenpairs)> op{{
     .schema = "eigenpairs(Tensor transform, Tensor[] pattern, Tensor a, Tensor? m, SymInt[] shape, int k, str which, "
               "int ncv, int maxiter, float tol, Tensor? v0, float tolerance) -> (Tensor, Tensor, Tensor)",
     .forward = forward,
     .autograd = autograd,
+    .batched = batched,
     .meta = false,
 }};
 

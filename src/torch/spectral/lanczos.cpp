@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "core/launch.h"
+#include "signals/signals.h"
 
 namespace gossamer {
 namespace {
@@ -145,6 +146,7 @@ Pairs sweep(const SpectralTransform& T, const Search& search, const Pairs& besid
     double beta = 0;
     int64_t j = first;
     for (bool more = true; more && j < ncv; ++j) {
+      throw_if_interrupted();
       w = T.apply(basis.V(j), basis.MV(j)).clone();
       basis.orthogonalise(w, j + 1, h);
       for (int64_t i = 0; i <= j; ++i) entry(i, j) = entry(j, i) = h[static_cast<size_t>(i)];

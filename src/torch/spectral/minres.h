@@ -12,6 +12,7 @@
 
 #include <limits>
 
+#include "signals/signals.h"
 #include "spectral/transform.h"
 
 namespace gossamer {
@@ -39,6 +40,7 @@ inline Tensor iterate(const Shifted& H, const Tensor& r, const Tensor& least, in
   for (int64_t step = 0; step < steps; ++step) {
     const Tensor active = phi_bar.abs().gt(least);
     if (!active.any().item<bool>()) break;
+    throw_if_interrupted();
     const Tensor Mv = H.T.mass(v);
     Tensor next = H.times(v, Mv).sub(v_old.mul(coupling));
     const Tensor alpha = H.inner(next, Mv);

@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 
+#include "core/batch.h"
 #include "core/differentiable.h"
 #include "core/op.h"
 #include "solve/solve.h"
@@ -120,18 +121,23 @@ Tensor transform(const ops::OptionalTensor& analysis, TensorList pattern, const 
   const PatternTensors P = unpack("eigsh", pattern, shape, /*t=*/false);
   for (const Tensor& values : {a, m.value_or(a)}) {
     check_dense("eigsh", "values", values, P, P.nnz(), "entries");
-    TORCH_CHECK_VALUE(values.dim() == 1 && values.scalar_type() == at::kDouble,
-                      "spectral_transform: values must be (nnz,) in float64, not ", shape_text(values), " in ",
-                      values.scalar_type());
+    TORCH_CHECK_VALUE(values.dim() >= 1 && values.sizes() == a.sizes() && values.scalar_type() == at::kDouble,
+                      "spectral_transform: values must be (nnz,) or (nnz, batch) in float64, not ", shape_text(values),
+                      " in ", values.scalar_type());
   }
   const bool factored = !dense && (sigma || m);
   TORCH_CHECK_VALUE(!factored || analysis, "spectral_transform: the analysis of the pattern is missing");
   const auto found = factored ? object_of<PatternAnalysis>(*analysis) : nullptr;
   TORCH_CHECK_VALUE(!found || (found->n() == shape[0] && found->nnz() == a.size(0)),
                     "spectral_transform: the analysis is of another pattern");
-  const auto made = std::make_shared<const SpectralTransform>(
-      pattern.vec(), shape.vec(), a.contiguous(), m ? m->contiguous() : Tensor(), sigma, found.get(), dense);
-  return handle_of<SpectralTransform>({made}, {});
+  const auto size = a.sizes().slice(1);
+  const auto of_each = [&](const Tensor& values) { return values.reshape({a.size(0), -1}).t().contiguous(); };
+  const Tensor A = of_each(a), M = m ? of_each(*m) : Tensor();
+  Objects<SpectralTransform> made;
+  for (int64_t h = 0; h < A.size(0); ++h)
+    made.push_back(std::make_shared<const SpectralTransform>(pattern.vec(), shape.vec(), A[h],
+                                                             M.defined() ? M[h] : Tensor(), sigma, found.get(), dense));
+  return handle_of<SpectralTransform>(std::move(made), size);
 }
 
 Tensor mirrored(const Tensor& values, const Tensor& perm) {
@@ -174,16 +180,32 @@ Tensor autograd_symmetric(TensorList pattern, const Tensor& values, SymIntArrayR
       /*keep_output=*/false);
 }
 
+Tensor batched_symmetric(TensorList pattern, const Tensor& values, SymIntArrayRef shape, c10::string_view name) {
+  return one_by_one("eigsh", pattern, {values}, [&](const variable_list& in) {
+    return variable_list{ops::symmetric_part(pattern, in[0], shape, name)};
+  })[0];
+}
+
+// A batch of handles must be one handle of all its objects, for these live as long as it does: a batch is more heads.
+Tensor batched_transform(const ops::OptionalTensor& analysis, TensorList pattern, const Tensor& a,
+                         const ops::OptionalTensor& m, SymIntArrayRef shape, std::optional<double> sigma, bool dense) {
+  const Batch batch("eigsh", pattern, {a, m.value_or(Tensor())});
+  const auto mass = m ? ops::OptionalTensor(batch.at(*m, 1)) : std::nullopt;
+  return batch.wrap(ops::spectral_transform(analysis, pattern, batch.at(a, 1), mass, shape, sigma, dense), 0);
+}
+
 const Op<decltype(ops::symmetric_part)> symmetric_op{{
     .schema = "symmetric_part(Tensor[] pattern, Tensor values, SymInt[] shape, str name) -> Tensor",
     .forward = symmetric,
     .autograd = autograd_symmetric,
+    .batched = batched_symmetric,
     .meta = false,
 }};
 const Op<decltype(ops::spectral_transform)> transform_op{{
     .schema = "spectral_transform(Tensor? analysis, Tensor[] pattern, Tensor a, Tensor? m, SymInt[] shape, "
               "float? sigma, bool dense) -> Tensor",
     .forward = transform,
+    .batched = batched_transform,
     .constant = true,
     .meta = false,
 }};

@@ -71,7 +71,8 @@ Steps Run<S>::solve() {
     }
     stagnant = progress < (restarted_ ? 1 - 1e-12 : 0.5) ? 0 : stagnant + 1;
     if (stagnant == 2 || (problem.damp != 0 && total_ > 0)) {  // a damped problem cannot go on from another x than 0
-      fail("the residual does not become smaller");
+      fail(problem.method == "gmres" ? "the residual does not become smaller: a larger restart may help"
+                                     : "the residual does not become smaller");
       co_return;
     }
     before = norms_, restarted_ = false;
