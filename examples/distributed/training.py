@@ -85,9 +85,12 @@ def generated(nodes: int, features: int, seed: int) -> Share:
 
 
 def coauthors(folder: Path) -> Share:
-    """Coauthor CS, which is small enough to be read whole; each process keeps its part."""
+    """Coauthor CS, which is small enough to be read whole; each process keeps its part, by METIS where it is there."""
     graph = row_normalized(gs.datasets.load(str(folder)))
-    A = gs.distributed.scatter(graph.adjacency)
+    parts = gs.distributed.partition(graph.adjacency, size())
+    if dist.is_initialized():
+        dist.broadcast(parts, src=0)  # they are the same everywhere, unless METIS is installed on some machines only
+    A = gs.distributed.scatter(graph.adjacency, parts=parts)
     own = A.row_keys
     x = graph.x.to_dense() if isinstance(graph.x, gs.SparseMatrix) else graph.x
     return Share(A, x[own], graph.y[own], graph.train_mask[own], graph.num_classes)

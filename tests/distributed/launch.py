@@ -58,12 +58,15 @@ def run(ranks: int, folder: Path, *only: str) -> None:
     (folder / "log").write_text(log)
 
 
-def all_cases(only: list[str]) -> dict[str, Callable[[Any], None]]:
-    """Every function case_… of every file, or those whose names hold one of the words."""
+def all_cases(ranks: int, only: list[str]) -> dict[str, Callable[[Any], None]]:
+    """Every function case_… that runs on so many ranks, or those whose names hold one of the words. A case may say on
+    how many it runs, and so may its file (RANKS); else on all."""
     found = {}
     for file in sorted((HERE / "on_ranks").glob("*_cases.py")):
-        own = vars(importlib.import_module(file.stem)).items()
-        found |= {f"{file.stem}.{name}": case for name, case in own if name.startswith("case_")}
+        own = vars(importlib.import_module(file.stem))
+        for name, case in own.items():
+            if name.startswith("case_") and ranks in getattr(case, "ranks", own.get("RANKS", RANKS)):
+                found[f"{file.stem}.{name}"] = case
     return {name: case for name, case in found.items() if not only or any(word in name for word in only)}
 
 
@@ -73,7 +76,7 @@ def main(folder: Path, only: list[str]) -> None:
     dist.init_process_group("gloo", timeout=timedelta(seconds=PATIENCE))
     mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
     outcomes: dict[str, str] = {}
-    for name, case in all_cases(only).items():
+    for name, case in all_cases(dist.get_world_size(), only).items():
         started = time.perf_counter()
         try:
             case(mesh)

@@ -5,7 +5,6 @@ import launch
 import pytest
 
 
-@pytest.mark.parametrize("ranks", launch.RANKS)
-@pytest.mark.parametrize("case", launch.all_cases([]))
+@pytest.mark.parametrize(("ranks", "case"), [(p, case) for p in launch.RANKS for case in launch.all_cases(p, [])])
 def test_on_ranks(case: str, ranks: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     launch.check(case, ranks, tmp_path_factory)

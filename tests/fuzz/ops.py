@@ -3,13 +3,13 @@
 
 Calls are recorded while the case table runs (tests/table/test_raw_ops.py), several for each op; one to three of the
 arguments of one are changed, and it is called, half of the time with gradients. The integers inside of a pattern are
-changed only where an op looks at them: elsewhere they were checked when the Pattern was built, and are trusted.
+changed only where an op looks at them: elsewhere they were checked when the Pattern was built, and are trusted. Ops on
+many processes are called by this one alone, which sends to itself.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 from pathlib import Path
 from random import Random
@@ -36,18 +36,10 @@ MOST = 8  # recorded calls of one op
 def record(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Keeps the first calls of each op."""
     name = str(op).removeprefix("gossamer.").split(".")[0]
-    if str(op).startswith("gossamer.") and name not in table.FILES | {"krylov_signals"} | of_groups():
+    if str(op).startswith("gossamer.") and name not in table.FILES | {"krylov_signals"}:
         known = CALLS.setdefault(name, [])
         if len(known) < MOST:
             known.append((tuple(table.detached(x) for x in args), kwargs))
-
-
-@functools.cache
-def of_groups() -> set[str]:
-    """Ops on many processes. Their plans are lists of integers that ranks agree on: not changed at random so far."""
-    schemas = torch._C._jit_get_all_schemas()
-    ours = [schema for schema in schemas if schema.name.startswith("gossamer::")]
-    return {schema.name.split("::")[1] for schema in ours if any(a.name == "group" for a in schema.arguments)}
 
 
 def calls() -> dict[str, list[table.Call]]:

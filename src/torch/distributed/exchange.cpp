@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "distributed/exchange.h"
 
+#include "distributed/plan/contents.h"
+
+#include <ATen/TensorSubclassLikeUtils.h>
 #include <ATen/ops/index_select.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <sstream>
 
@@ -34,20 +38,6 @@ Block checked_block(const char* op, TensorList tensors, int64_t rows, int64_t ow
   B.runs = B.runs.contiguous();
   TORCH_CHECK_TYPE(B.runs.scalar_type() == B.indptr.scalar_type(), op, ": runs are ", B.runs.scalar_type());
   B.indptr = B.indptr.contiguous(), B.indices = B.indices.contiguous(), B.interior = B.interior.contiguous();
-  if (has_numbers(B.runs))
-    TORCH_CHECK_VALUE(number_at(B.runs, 0) == 0 && number_at(B.runs, B.runs.size(0) - 1) == rows, op,
-                      ": runs must go from row 0 to row ", rows);
-  if (has_numbers(B.interior)) {
-    const auto* range = ptr<int64_t>(B.interior);
-    TORCH_CHECK_VALUE(
-        std::is_sorted(range, range + B.interior.size(0)) && range[0] >= 0 && range[B.interior.size(0) - 1] <= rows, op,
-        ": the interior rows must be ranges of the ", rows, " rows");
-  }
-  if (has_numbers(B.indptr)) {
-    const int64_t entries = number_at(B.indptr, rows);
-    TORCH_CHECK_VALUE(entries == B.entries(), op, ": indptr ends at ", entries, " but there are ", B.entries(),
-                      " indices");
-  }
   return B;
 }
 
@@ -61,22 +51,32 @@ int64_t Block::halo() const {
   return std::accumulate(recv.begin(), recv.end(), int64_t{0});
 }
 
-Exchange::Exchange(const char* op, TensorList plan, IntArrayRef counts) : transposed_(plan.size() == all_tensors) {
+Exchange::Exchange(const char* op, TensorList plan, IntArrayRef counts, int64_t ranks)
+    : transposed_(plan.size() == all_tensors) {
   TORCH_CHECK_VALUE(transposed_ || plan.size() == block_tensors, op, ": a plan has ", block_tensors, " or ",
                     all_tensors, " tensors, not ", plan.size());
   const size_t lists = transposed_ ? 6 : 2, numbers = transposed_ ? 4 : 2;
   TORCH_CHECK_VALUE(counts.size() > numbers && (counts.size() - numbers) % lists == 0, op, ": a plan has no ",
                     counts.size(), " counts");
   const size_t p = (counts.size() - numbers) / lists;
+  TORCH_CHECK_VALUE(ranks == 0 || static_cast<int64_t>(p) == ranks, op, ": the plan is one of ", p,
+                    " ranks, but the group has ", ranks);
   for (const Tensor& t : plan)
     TORCH_CHECK_VALUE(t.device() == plan[0].device(), op, ": a tensor of the plan is on ", t.device(), ", others on ",
                       plan[0].device());
-  for (const int64_t count : counts) TORCH_CHECK_VALUE(count >= 0, op, ": the plan counts ", count, " rows");
+  check_counts(op, counts);
+  blocks_[0] =
+      checked_block(op, plan.slice(0, block_tensors), counts[0], counts[1], counts.slice(2, p), counts.slice(2 + p, p));
+  if (transposed_) take_transpose(op, plan, counts, p);
+  check_once(plan, counts, [&] { check_contents(op, *this); });
+}
+
+void Exchange::take_transpose(const char* op, TensorList plan, IntArrayRef counts, size_t p) {
   const auto list = [&](size_t k) { return counts.slice(2 + k * p, p); };
   const int64_t rows = counts[0], cols = counts[1];
-  blocks_[0] = checked_block(op, plan.slice(0, block_tensors), rows, cols, list(0), list(1));
-  if (!transposed_) return;
   blocks_[1] = checked_block(op, plan.slice(block_tensors, block_tensors), cols, rows, list(2), list(3));
+  TORCH_CHECK_TYPE(blocks_[0].indptr.scalar_type() == blocks_[1].indptr.scalar_type(), op, ": indptr is ",
+                   blocks_[0].indptr.scalar_type(), " but that of the transpose is ", blocks_[1].indptr.scalar_type());
   const TensorList rest = plan.slice(2 * block_tensors);
   route_ = {rest[0], rest[1], list(4), list(5)};
   check_integers(op, "the route", route_.out);
@@ -93,16 +93,35 @@ Exchange::Exchange(const char* op, TensorList plan, IntArrayRef counts) : transp
       ": there must be one quarter for each row");
 }
 
+int64_t Exchange::balance(const Group& group) const {
+  int64_t sum = group.balance(blocks_[0].send, blocks_[0].recv);
+  if (transposed_) sum += group.balance(blocks_[1].send, blocks_[1].recv) + group.balance(route_.send, route_.recv);
+  return sum;
+}
+
 const Route& Exchange::route(const char* op) const {
   TORCH_CHECK_VALUE(transposed_, op, ": the plan lacks the transpose");
   return route_;
 }
 
+bool has_contents(TensorList tensors) {
+  return std::none_of(tensors.begin(), tensors.end(),
+                      [](const Tensor& t) { return t.is_meta() || at::isTensorSubclassLike(t); });
+}
+
 void check_device(const char* op, const Tensor& t, const Block& A) {
   TORCH_CHECK_VALUE(t.device() == A.indptr.device(), op, ": an operand is on ", t.device(), " but the matrix is on ",
                     A.indptr.device());
+  TORCH_CHECK_TYPE(t.layout() == at::kStrided, op, ": an operand must be dense, not ", t.layout());
   const bool small = t.is_floating_point() && t.element_size() < 2;
   TORCH_CHECK_TYPE(!small, op, ": no kernel for ", t.scalar_type());
+}
+
+void check_counts(const char* op, IntArrayRef counts) {
+  const auto most =
+      std::numeric_limits<int64_t>::max() / 8 / std::max<int64_t>(counts.size(), 1);  // sums do not overflow
+  for (const int64_t count : counts)
+    TORCH_CHECK_VALUE(count >= 0 && count <= most, op, ": the plan counts ", count, " rows");
 }
 
 void check_halo(const char* op, const Tensor& halo, const char* name, const Tensor& X, const Block& A) {
@@ -110,6 +129,7 @@ void check_halo(const char* op, const Tensor& halo, const char* name, const Tens
       halo.dim() == X.dim() && halo.sym_size(0) == A.halo() && halo.sym_sizes().slice(1) == X.sym_sizes().slice(1), op,
       ": the halo ", shape_text(halo), " is not that of ", name, " ", shape_text(X));
   check_same_dtype(op, "the halo", halo, name, X);
+  check_device(op, halo, A);
 }
 
 std::string row_text(const Tensor& t) {

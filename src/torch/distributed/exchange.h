@@ -18,6 +18,7 @@
 //   counts   {own rows, own columns, send, recv}, of which the last two have a number for each rank; with the transpose
 //            {send, recv} of Aᵀ, {send, recv} of the route, {entries, columns} of all ranks
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,16 +70,20 @@ struct Quarters {
   int64_t entries = 0, cols = 0;  // of all ranks: by these it is decided how many parts there are
 };
 
-// A plan taken apart. It points into `counts`.
+// A plan taken apart, and checked: its lengths at every call, its integers when it is first seen (plan/contents.h). It
+// points into `counts`. ranks: those of the group, or 0 if they are not known.
 struct Exchange {
-  Exchange(const char* op, TensorList plan, IntArrayRef counts);
+  Exchange(const char* op, TensorList plan, IntArrayRef counts, int64_t ranks = 0);
   bool has_transpose() const { return transposed_; }
   const Block& block(bool t) const { return blocks_[t]; }
   // Raises unless the plan has the transpose.
   const Route& route(const char* op) const;
   const Quarters& quarters() const { return quarters_; }
+  int64_t balance(const Group& group) const;  // Group::balance of all that is exchanged
 
  private:
+  void take_transpose(const char* op, TensorList plan, IntArrayRef counts, size_t ranks);
+
   bool transposed_;
   Block blocks_[2];
   Route route_;
@@ -88,6 +93,23 @@ struct Exchange {
 // So many tensors has a block, and so many a plan with the transpose.
 constexpr size_t block_tensors = 5, all_tensors = 2 * block_tensors + 3;
 
+// The plan of an op that is about to exchange something: what is wrong with it, or what check(exchange) raises, is
+// raised on all ranks.
+template <class F>
+Exchange agreed(const Group& group, const char* op, TensorList plan, IntArrayRef counts, const std::string& common,
+                const F& check) {
+  std::optional<Exchange> exchange;
+  group.check_on_all(common, [&] {
+    check(exchange.emplace(op, plan, counts, group.size()));
+    return exchange->balance(group);
+  });
+  return *exchange;
+}
+
+// Whether there are numbers to look at, on whatever device: none is a tracer's, a transform's or on a meta device.
+bool has_contents(TensorList tensors);
+// How many rows or entries: not negative, and few enough to be added up.
+void check_counts(const char* op, IntArrayRef counts);
 // An operand must be where the block is, and hold numbers that some kernel knows.
 void check_device(const char* op, const Tensor& t, const Block& A);
 // A halo that is at hand must be one of X, which `name` names.

@@ -27,7 +27,7 @@ std::atomic<int64_t> bytes = 0;
 // A backend knows some types of numbers, and not bfloat16: rows travel as bytes.
 Tensor as_bytes(const Tensor& t) {
   const int64_t width = c10::multiply_integers(t.sizes().slice(1)) * static_cast<int64_t>(t.element_size());
-  return t.contiguous().view({-1}).view(at::kByte).view({t.size(0), width});
+  return t.resolve_conj().resolve_neg().contiguous().view({-1}).view(at::kByte).view({t.size(0), width});
 }
 
 }  // namespace
@@ -159,11 +159,17 @@ void raise(int64_t kind, const std::string& message) {
   TORCH_CHECK_VALUE(false, message);
 }
 
-// Texts as numbers: the same for every compiler.
-int64_t fingerprint(const std::string& text) {
+// Texts as numbers: the same for every compiler. 40 bits, so that a sum of them over all ranks does not overflow.
+int64_t fingerprint(std::string_view text) {
   uint64_t hash = 14695981039346656037u;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return static_cast<int64_t>(hash >> 2);
+  return static_cast<int64_t>((hash ^ (hash << 20)) >> 24);
+}
+
+// That of so many rows from one rank to another.
+int64_t fingerprint(int64_t from, int64_t to, int64_t rows) {
+  const int64_t all[] = {from, to, rows};
+  return fingerprint(std::string_view(reinterpret_cast<const char*>(all), sizeof all));
 }
 
 Tensor letters(const std::string& text, int64_t length) {
@@ -179,45 +185,61 @@ std::string text_of(const Tensor& letters) {
 
 }  // namespace
 
-void Group::agree(const std::string& error, const std::string& common) const {
-  agree(error.empty() ? none : value, error, common);
+int64_t Group::balance(IntArrayRef send, IntArrayRef recv) const {
+  int64_t sum = 0;
+  for (int64_t other = 0; other < size(); ++other)
+    sum += fingerprint(rank(), other, send[other]) - fingerprint(other, rank(), recv[other]);
+  return sum;
 }
 
-void Group::agree(const std::exception_ptr& error, const std::string& common) const {
-  if (!error) return agree(none, {}, common);
+void Group::agree(const std::string& error, const std::string& common) const {
+  agree(error.empty() ? none : value, error, common, /*balance=*/0);
+}
+
+void Group::agree(const std::exception_ptr& error, const std::string& common, int64_t balance) const {
+  if (!error) return agree(none, {}, common, balance);
   try {
     std::rethrow_exception(error);
   } catch (const c10::TypeError& e) {
-    agree(type, e.what_without_backtrace(), common);
+    agree(type, e.what_without_backtrace(), common, balance);
   } catch (const c10::IndexError& e) {
-    agree(index, e.what_without_backtrace(), common);
+    agree(index, e.what_without_backtrace(), common, balance);
   } catch (const c10::NotImplementedError& e) {
-    agree(not_implemented, e.what_without_backtrace(), common);
+    agree(not_implemented, e.what_without_backtrace(), common, balance);
   } catch (const c10::ValueError& e) {
-    agree(value, e.what_without_backtrace(), common);
+    agree(value, e.what_without_backtrace(), common, balance);
   } catch (const c10::Error& e) {
-    agree(other, e.what_without_backtrace(), common);
+    agree(other, e.what_without_backtrace(), common, balance);
   } catch (const std::exception& e) {
-    agree(other, e.what(), common);
+    agree(other, e.what(), common, balance);
   }
 }
 
-// Four numbers where nobody has anything to say; the texts follow only where somebody has.
-void Group::agree(int64_t kind, const std::string& error, const std::string& common) const {
+// Three sums where nobody has anything to say; the texts follow only where somebody has.
+void Group::agree(int64_t kind, const std::string& error, const std::string& common, int64_t balance) const {
   const int64_t print = fingerprint(common);
-  Tensor said = at::zeros({4}, at::kLong);  // the first rank with an error and its kind, the longest text, the print
+  Tensor said = at::zeros({3}, at::kLong);  // how many have an error, how far prints are from rank 0's, the balance
   auto* numbers = said.mutable_data_ptr<int64_t>();
-  numbers[0] = kind == none ? 0 : (size() - rank()) * kinds + kind;
-  numbers[1] = static_cast<int64_t>(std::max(error.size(), common.size()));
-  numbers[2] = print, numbers[3] = -print;
-  max_(said);
+  numbers[0] = kind != none;
+  numbers[1] = (rank() == 0 ? size() * print : 0) - print;
+  numbers[2] = balance;
+  sum_(said);
   const bool failed = numbers[0] > 0;
-  if (!failed && numbers[2] == -numbers[3]) return;
-  const Tensor texts = all_gather(letters(failed ? error : common, numbers[1]));
+  if (!failed && numbers[1] == 0) {
+    TORCH_CHECK_VALUE(numbers[2] == 0, "the plans of the ranks are not those of one matrix: what one sends, another ",
+                      "does not expect (", common, ")");
+    return;
+  }
+  const std::string& text = failed ? error : common;
+  Tensor most = at::zeros({2}, at::kLong);  // the first rank with an error, and its kind; the longest text
+  auto* largest = most.mutable_data_ptr<int64_t>();
+  largest[0] = kind == none ? 0 : (size() - rank()) * kinds + kind, largest[1] = static_cast<int64_t>(text.size());
+  max_(most);
+  const Tensor texts = all_gather(letters(text, largest[1]));
   if (failed) {
-    const int64_t speaker = size() - numbers[0] / kinds;
+    const int64_t speaker = size() - largest[0] / kinds;
     const std::string rank = size() > 1 ? "rank " + std::to_string(speaker) + ": " : "";
-    raise(numbers[0] % kinds, rank + text_of(texts[speaker]));
+    raise(largest[0] % kinds, rank + text_of(texts[speaker]));
   }
   const std::string first = text_of(texts[0]);
   for (int64_t r = 1; r < size(); ++r)

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace gossamer::distributed {
 
@@ -45,25 +46,36 @@ class Group {
 
   // Raises on every rank, as ValueError, the message of the first rank that has one ("" = none):
   // "rank 2: spmm: X must have 5 rows, not 6". `common` is what all ranks must have in common, in words: where two
-  // differ, that is the message. One sum of four numbers where all is well.
+  // differ, that is the message. One sum of three numbers where all is well.
   void agree(const std::string& error, const std::string& common = {}) const;
 
-  // check() on every rank. What it raises on one, it raises on all, as an error of the same kind.
+  // A number whose sum over the ranks is 0 if each is sent what it expects: send and recv have one number a rank.
+  int64_t balance(IntArrayRef send, IntArrayRef recv) const;
+
+  // check() on every rank. What it raises on one, it raises on all, as an error of the same kind. If it returns a
+  // number, a balance, their sum must be 0: a rank that waits for rows that nobody sends would wait for ever.
   template <class F>
   void check_on_all(const std::string& common, const F& check) const {
-    if (size() == 1) return check();
+    const auto balance_of = [&]() -> int64_t {
+      if constexpr (std::is_void_v<decltype(check())>)
+        return check(), 0;
+      else
+        return check();
+    };
+    if (size() == 1) return void(balance_of());
     std::exception_ptr error;
+    int64_t balance = 0;
     try {
-      check();
+      balance = balance_of();
     } catch (...) {
       error = std::current_exception();
     }
-    agree(error, common);
+    agree(error, common, balance);
   }
 
  private:
-  void agree(const std::exception_ptr& error, const std::string& common) const;
-  void agree(int64_t kind, const std::string& error, const std::string& common) const;
+  void agree(const std::exception_ptr& error, const std::string& common, int64_t balance) const;
+  void agree(int64_t kind, const std::string& error, const std::string& common, int64_t balance) const;
 
   struct State;
   std::shared_ptr<const State> state_;

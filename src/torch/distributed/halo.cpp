@@ -11,6 +11,7 @@
 #include "core/launch.h"
 #include "core/op.h"
 #include "distributed/exchange.h"
+#include "distributed/plan/contents.h"
 
 namespace gossamer {
 namespace {
@@ -27,14 +28,24 @@ std::vector<SymInt> with_rows(const Tensor& t, int64_t rows) {
   return size;
 }
 
-void check(const char* op, const Tensor& index, at::IntArrayRef send, at::IntArrayRef recv, int64_t ranks) {
+// Of the rows of x, or of what comes back to them, `rows` of them in all.
+void check(const char* op, const Tensor& x, int64_t rows, const Tensor& index, at::IntArrayRef send,
+           at::IntArrayRef recv, int64_t ranks) {
   TORCH_CHECK_VALUE(static_cast<int64_t>(send.size()) == ranks && static_cast<int64_t>(recv.size()) == ranks, op,
                     ": send and recv must have one number for each of ", ranks, " ranks");
-  for (const int64_t count : send) TORCH_CHECK_VALUE(count >= 0, op, ": send holds ", count);
-  for (const int64_t count : recv) TORCH_CHECK_VALUE(count >= 0, op, ": recv holds ", count);
+  distributed::check_counts(op, send);
+  distributed::check_counts(op, recv);
   check_integers(op, "index", index);
+  TORCH_CHECK_TYPE(x.layout() == at::kStrided, op, ": rows must be dense, not ", x.layout());
+  TORCH_CHECK_VALUE(index.device() == x.device(), op, ": index is on ", index.device(), " but the rows are on ",
+                    x.device());
   TORCH_CHECK_VALUE(index.size(0) == total(send), op, ": index has ", index.size(0), " rows but ", total(send),
                     " are sent");
+  TORCH_CHECK_VALUE(rows >= 0, op, ": there cannot be ", rows, " rows");
+  distributed::check_once({index}, {rows}, [&] {
+    TORCH_CHECK_INDEX(index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows),
+                      op, ": index is outside the ", rows, " rows");
+  });
 }
 
 Tensor halo_forward(const Tensor& x, const Tensor& index, at::IntArrayRef send, at::IntArrayRef recv,
@@ -42,12 +53,11 @@ Tensor halo_forward(const Tensor& x, const Tensor& index, at::IntArrayRef send, 
   TORCH_CHECK_VALUE(x.dim() >= 1, "halo: x must have rows, and has no dimension");
   if (x.is_meta()) return at::empty_symint(with_rows(x, total(recv)), x.options());
   const Group group(name);
-  Tensor rows;
   group.check_on_all("halo: x " + distributed::row_text(x), [&] {
-    check("halo", index, send, recv, group.size());
-    rows = x.index_select(0, index);
+    check("halo", x, x.size(0), index, send, recv, group.size());
+    return group.balance(send, recv);
   });
-  return group.all_to_all(rows, send, recv);
+  return group.all_to_all(x.index_select(0, index), send, recv);
 }
 
 Tensor halo_autograd(const Tensor& x, const Tensor& index, at::IntArrayRef send, at::IntArrayRef recv,
@@ -82,7 +92,7 @@ Tensor sum_of_rows(const Tensor& rows, const Tensor& index, int64_t count) {
   const bool by_torch = !rows.is_cpu() || !rows.is_floating_point();
   Tensor sum = at::zeros_symint(with_rows(rows, count), rows.options().dtype(type));
   if (by_torch) return sum.index_add_(0, index, rows.to(type)).to(rows.scalar_type());
-  const Tensor added = rows.to(type).contiguous().view({rows.size(0), -1 + (rows.size(0) == 0)});
+  const Tensor added = rows.to(type).contiguous().view({rows.size(0), c10::multiply_integers(rows.sizes().slice(1))});
   with_types("halo_sum", type, index.scalar_type(), [&]<class T, class I> {
     if constexpr (std::same_as<T, Sum<T>>)
       if (rows.numel() > 0) add_rows<T, I>(added, index.contiguous(), sum);
@@ -96,10 +106,9 @@ Tensor sum_forward(const Tensor& g, const Tensor& index, at::IntArrayRef send, a
   if (g.is_meta()) return at::empty_symint(with_rows(g, rows), g.options());
   const Group group(name);
   group.check_on_all("halo_sum: g " + distributed::row_text(g), [&] {
-    check("halo_sum", index, send, recv, group.size());
+    check("halo_sum", g, rows, index, send, recv, group.size());
     TORCH_CHECK_VALUE(g.size(0) == total(recv), "halo_sum: g has ", g.size(0), " rows, not ", total(recv));
-    TORCH_CHECK_INDEX(index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows),
-                      "halo_sum: index is outside the ", rows, " rows");
+    return group.balance(send, recv);
   });
   return sum_of_rows(group.all_to_all(g, recv, send), index, rows);
 }

@@ -13,6 +13,7 @@
 #include "core/differentiable.h"
 #include "core/op.h"
 #include "distributed/exchange.h"
+#include "distributed/plan/contents.h"
 #include "memory/pages.h"
 
 namespace gossamer {
@@ -29,33 +30,45 @@ int64_t own_entries(const Tensor& into, at::IntArrayRef send, at::IntArrayRef re
   return into.size(0) - total(recv) + total(send);
 }
 
-void check(const Tensor& values, const Tensor& out, const Tensor& into, at::IntArrayRef send, at::IntArrayRef recv,
-           bool back, int64_t ranks) {
+int64_t check(const Group& group, const Tensor& values, const Tensor& out, const Tensor& into, at::IntArrayRef send,
+              at::IntArrayRef recv, bool back) {
+  const int64_t ranks = group.size();
   check_integers("route", "out", out);
   check_integers("route", "into", into);
   for (const at::IntArrayRef counts : {send, recv}) {
     TORCH_CHECK_VALUE(static_cast<int64_t>(counts.size()) == ranks,
                       "route: send and recv must have one number for each of ", ranks, " ranks, not ", counts.size());
-    for (const int64_t count : counts)
-      TORCH_CHECK_VALUE(count >= 0, "route: a rank cannot be sent ", count, " entries");
+    distributed::check_counts("route", counts);
   }
   TORCH_CHECK_VALUE(out.size(0) == total(send) && total(recv) <= into.size(0),
                     "route: out and into are not those of the numbers that are sent");
   const int64_t entries = back ? into.size(0) : own_entries(into, send, recv);
   TORCH_CHECK_VALUE(values.dim() >= 1 && values.size(0) == entries, "route: values ", shape_text(values), " must have ",
                     entries, " rows");
+  TORCH_CHECK_TYPE(values.layout() == at::kStrided, "route: values must be dense, not ", values.layout());
+  for (const Tensor& t : {out, into})
+    TORCH_CHECK_VALUE(t.device() == values.device(), "route: a part of the plan is on ", t.device(),
+                      " but the values are on ", values.device());
+  auto counts = send.vec();
+  counts.insert(counts.end(), recv.begin(), recv.end());
+  distributed::check_once({out, into}, counts, [&] {
+    distributed::check_route("route", {out.cpu(), into.cpu(), send, recv}, own_entries(into, send, recv));
+  });
+  return group.balance(send, recv);
 }
 
 Tensor forward(const Tensor& values, const Tensor& out, const Tensor& into, at::IntArrayRef send, at::IntArrayRef recv,
                bool back, std::string_view name) {
-  const int64_t entries = own_entries(into, send, recv);
-  auto size = values.sym_sizes().vec();
-  TORCH_CHECK_VALUE(!size.empty(), "route: values must have rows, and have no dimension");
-  size[0] = back ? entries : into.size(0);
-  if (values.is_meta()) return at::empty_symint(size, values.options());
+  if (values.is_meta()) {
+    auto size = values.sym_sizes().vec();
+    TORCH_CHECK_VALUE(!size.empty(), "route: values must have rows, and have no dimension");
+    size[0] = back ? own_entries(into, send, recv) : into.size(0);
+    return at::empty_symint(size, values.options());
+  }
   const Group group(name);
   group.check_on_all("route: values " + distributed::row_text(values),
-                     [&] { check(values, out, into, send, recv, back, group.size()); });
+                     [&] { return check(group, values, out, into, send, recv, back); });
+  const int64_t entries = own_entries(into, send, recv);
   if (!back) {
     const Tensor came = distributed::cut_values_begin(group, {out, into, send, recv}, values).wait();
     return at::cat({values, came}).index_select(0, into);

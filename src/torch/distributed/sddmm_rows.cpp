@@ -71,11 +71,11 @@ Tensor forward(TensorList plan, at::IntArrayRef counts, const Tensor& U, const T
     return at::empty_symint(size, U.options());
   }
   const Group group(name);
-  std::optional<Exchange> exchange;
-  group.check_on_all(
-      "sddmm: U " + distributed::row_text(U) + ", V " + distributed::row_text(V) + (kept ? ", its halo at hand" : ""),
-      [&] { check(exchange.emplace("sddmm", plan, counts).block(false), U, V, kept); });
-  const Block& A = exchange->block(false);
+  const std::string common =
+      "sddmm: U " + distributed::row_text(U) + ", V " + distributed::row_text(V) + (kept ? ", its halo at hand" : "");
+  const Exchange exchange = distributed::agreed(
+      group, "sddmm", plan, counts, common, [&](const Exchange& checked) { check(checked.block(false), U, V, kept); });
+  const Block& A = exchange.block(false);
   if (U.is_cpu() && U.is_floating_point()) return on_two_arrays(group, A, U, V, kept);
   const Tensor halo = kept ? *kept : group.all_to_all(V.index_select(0, A.send_rows), A.send, A.recv);
   return ops::sddmm(A.pattern(), U, at::cat({V, halo}), A.shape());

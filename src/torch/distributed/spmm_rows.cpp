@@ -101,6 +101,14 @@ Tensor on_two_arrays(const Group& group, const Exchange& exchange, const Tensor&
   return Y;
 }
 
+Exchange agreed_on(const Group& group, TensorList plan, at::IntArrayRef counts, const Tensor& values, const Tensor& X,
+                   bool t, const MaybeTensor& kept) {
+  const std::string common = "spmm: values " + distributed::row_text(values) + ", X " + distributed::row_text(X) +
+                             (t ? ", transposed" : "") + (kept ? ", its halo at hand" : "");
+  return distributed::agreed(group, "spmm", plan, counts, common,
+                             [&](const Exchange& exchange) { check(exchange, values, X, t, kept); });
+}
+
 Tensor forward(TensorList plan, at::IntArrayRef counts, const Tensor& values, const Tensor& X, bool t,
                const MaybeTensor& kept, bool, std::string_view name) {
   if (X.is_meta()) {
@@ -111,12 +119,9 @@ Tensor forward(TensorList plan, at::IntArrayRef counts, const Tensor& values, co
     return at::empty_symint(size, X.options());
   }
   const Group group(name);
-  std::optional<Exchange> exchange;
-  group.check_on_all("spmm: values " + distributed::row_text(values) + ", X " + distributed::row_text(X) +
-                         (t ? ", transposed" : "") + (kept ? ", its halo at hand" : ""),
-                     [&] { check(exchange.emplace("spmm", plan, counts), values, X, t, kept); });
+  const Exchange exchange = agreed_on(group, plan, counts, values, X, t, kept);
   const bool kernel = X.is_cpu() && X.is_floating_point();
-  return (kernel ? on_two_arrays : on_one_array)(group, *exchange, values, X, t, kept);
+  return (kernel ? on_two_arrays : on_one_array)(group, exchange, values, X, t, kept);
 }
 
 // The halo of X is of use once more for dA of A X: kept if the caller wants to pay for it with memory. It is a copy of
@@ -125,7 +130,9 @@ Tensor autograd(TensorList plan, at::IntArrayRef counts, const Tensor& values, c
                 const MaybeTensor& given, bool keep, std::string_view name) {
   MaybeTensor kept = given;
   if (keep && !given && !t && wants_derivative(values)) {
-    const Exchange exchange("spmm", plan, counts);
+    const bool traced = !distributed::has_contents(plan) || !distributed::has_contents({values, X});
+    const Exchange exchange =
+        traced ? Exchange("spmm", plan, counts) : agreed_on(Group(name), plan, counts, values, X, t, kept);
     const Block& A = exchange.block(t);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     kept = ops::halo(X, A.send_rows, A.send, A.recv, name);

@@ -138,13 +138,22 @@ int64_t ops::shared_seed(const Tensor& x, std::string_view group) {
 
 // As gcn_norm: a row's sum is this process's, the other end's comes from its owner.
 Tensor ops::gcn_norm_rows(TensorList plan, at::IntArrayRef counts, const Tensor& weights, std::string_view group) {
-  const distributed::Exchange exchange("gcn_norm_rows", plan, counts);
+  const char* op = "gcn_norm_rows";
+  const auto check = [&](const distributed::Exchange& checked) {
+    const int64_t entries = checked.block(/*t=*/false).entries();
+    TORCH_CHECK_VALUE(weights.dim() >= 1 && weights.dim() <= 2 && weights.sym_size(0) == entries, op, ": weights ",
+                      shape_text(weights), " must be (nnz,) or (nnz, H) for the ", entries, " entries of this rank");
+    TORCH_CHECK_TYPE(weights.is_floating_point(), op, ": weights must be floating, not ", weights.scalar_type());
+    distributed::check_device(op, weights, checked.block(/*t=*/false));
+  };
+  const bool traced = !distributed::has_contents(plan) || !distributed::has_contents({weights});
+  const distributed::Exchange exchange =
+      traced ? distributed::Exchange(op, plan, counts)
+             : distributed::agreed(distributed::Group(group), op, plan, counts,
+                                   "gcn_norm_rows: weights " + distributed::row_text(weights), check);
   const distributed::Block& A = exchange.block(/*t=*/false);
-  const auto shape = A.shape();
-  const Tensor d = inverse_root(row_sum(A.pattern(), weights, shape));
-  const Tensor of_columns = at::cat({d, halo(d, A.send_rows, A.send, A.recv, group)});
-  return scale_axis(A.pattern(), scale_axis(A.pattern(), weights, d, shape, /*cols=*/false), of_columns, shape,
-                    /*cols=*/true);
+  return symmetric_norm(A.pattern(), weights, A.shape(),
+                        [&](const Tensor& d) { return at::cat({d, halo(d, A.send_rows, A.send, A.recv, group)}); });
 }
 
 static const Composites composites =

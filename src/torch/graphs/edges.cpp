@@ -143,8 +143,7 @@ Tensor ops::loop_features(const Tensor& edge_index, const Tensor& edge_attr, int
 }
 
 Tensor ops::gcn_norm(TensorList pattern, const Tensor& weights, SymIntArrayRef shape) {
-  const Tensor d = inverse_root(row_sum(pattern, weights, shape));
-  return scale_axis(pattern, scale_axis(pattern, weights, d, shape, /*cols=*/false), d, shape, /*cols=*/true);
+  return symmetric_norm(pattern, weights, shape, [](const Tensor& d) { return d; });
 }
 
 int64_t ops::checksum(const Tensor& integers) {

@@ -21,10 +21,11 @@ std::optional<Tensor> values_of(const Adjacency& adjacency) {
   return std::nullopt;
 }
 
-// D^-1/2 A D^-1/2; see ops::gcn_norm.
+// As ops::gcn_norm_rows.
 DistributedMatrix gcn_norm(const DistributedMatrix& A) {
-  const Tensor d = inverse_root(A.row_sum());
-  return A.scale_rows(d).scale_cols(d);
+  const Pattern P = A.pattern();
+  return A.with_values(
+      symmetric_norm(P.tensors(), A.values(), P.sym_shape(), [&](const Tensor& d) { return A.halo(d); }));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from whole import Pair, entries_of, numbers, partitions, unsymmetric
+from whole import Pair, entries_of, numbers, on, partitions, unsymmetric
 
 import gossamer as gs
 
@@ -33,6 +33,7 @@ def case_types(mesh: Any) -> None:
             pair.sddmm(X, V)
 
 
+@on(1, 3)
 def case_index_widths(mesh: Any) -> None:
     for width in (torch.int32, torch.int64):
         pair = Pair(unsymmetric(40, 40).to(index_dtype=width), mesh)
@@ -90,6 +91,7 @@ def case_fewer_rows_than_ranks(mesh: Any) -> None:
         pair.sddmm(numbers(n, 3), numbers(n, 3, seed=1))
 
 
+@on(1, 3)
 def case_no_entries(mesh: Any) -> None:
     A = gs.from_coo(torch.zeros(0).long(), torch.zeros(0).long(), torch.zeros(0, dtype=torch.float64), (9, 9))
     pair = Pair(A, mesh)
@@ -110,14 +112,14 @@ def case_without_halo_and_with_halo_only(mesh: Any) -> None:
         pair.sddmm(numbers(n, 3), numbers(n, 3, seed=1))
 
 
+@on(1, 3)
 def case_large_transpose_of_a_vector(mesh: Any) -> None:
     """Large enough for the plain op to scatter parts of the matrix, whose sums it adds up: the bits of that, too."""
     for dtype, n in ((torch.float64, 9000), (torch.float32, 17000)):
         A = unsymmetric(n, n, 18, dtype=dtype)
-        for parts in (None, torch.randint(mesh.size(), (n,), generator=torch.Generator().manual_seed(3))):
-            pair = Pair(A, mesh, parts)
-            pair.spmm(numbers(n, dtype=dtype), transpose=True)
-            pair.spmm(numbers(n, dtype=dtype))
+        pair = Pair(A, mesh, torch.randint(mesh.size(), (n,), generator=torch.Generator().manual_seed(3)))
+        pair.spmm(numbers(n, dtype=dtype), transpose=True)
+        pair.spmm(numbers(n, dtype=dtype))
 
 
 def case_grids_of_runs(mesh: Any) -> None:
@@ -129,6 +131,7 @@ def case_grids_of_runs(mesh: Any) -> None:
         pair.spmm(numbers(1200, 16))
 
 
+@on(1, 3)
 def case_complex_and_integers(mesh: Any) -> None:
     A = unsymmetric(30, 30)
     pair = Pair(A.with_values(torch.complex(numbers(A.nnz), numbers(A.nnz, seed=1))), mesh)
@@ -200,6 +203,7 @@ def _keys_of(D: Any, rank: int, A: gs.SparseMatrix, parts: Any, ranks: int) -> t
     return (owners == rank).nonzero().flatten()
 
 
+@on(1)
 def case_rows_of_entries(mesh: Any) -> None:
     """The test's own tool: entries of rows, against the dense matrix."""
     A = unsymmetric(10, 10)

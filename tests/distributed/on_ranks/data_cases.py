@@ -18,6 +18,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch import Tensor
+from whole import on
 
 import gossamer as gs
 from gossamer.distributed import Rows
@@ -155,6 +156,7 @@ def case_gather(mesh: Any) -> None:
         assert on_first is None or torch.equal(on_first, X.bfloat16())
 
 
+@on(1, 3)
 def case_gather_is_differentiable(mesh: Any) -> None:
     """Of the sum over ranks of rank-dependent functions of all rows."""
     rank, p = place()
@@ -200,6 +202,7 @@ def case_checkpoint_of_another_partition(mesh: Any) -> None:
     assert repr(state["x"]).startswith("Rows((29, 2), float32, writes "), p
 
 
+@on(2, 4)
 def case_checkpoint_of_more_processes(mesh: Any) -> None:
     """Saved by all, loaded by all but the last."""
     rank, p = place()
@@ -219,6 +222,7 @@ def case_checkpoint_of_more_processes(mesh: Any) -> None:
     dist.destroy_process_group(fewer)
 
 
+@on(3)
 def case_bytes_of_a_checkpoint(mesh: Any) -> None:
     """A rank sends no row that stays with it: in ranges, where rows already are where they are written, none."""
     D = gs.distributed.scatter(gs.poisson((6, 10), dtype=F64), mesh)

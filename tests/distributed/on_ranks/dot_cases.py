@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from whole import Pair, numbers, partitions, with_derivatives
+from whole import Pair, numbers, on, partitions, with_derivatives
 
 import gossamer as gs
 
@@ -47,6 +47,7 @@ def case_dot(mesh: Any) -> None:
         assert torch.equal(found, wanted[0])
 
 
+@on(1, 3)
 def case_dot_of_nan_and_infinity(mesh: Any) -> None:
     mine, inf = owned(9, mesh), float("inf")
     ones = torch.ones(9, dtype=F64)
@@ -58,6 +59,7 @@ def case_dot_of_nan_and_infinity(mesh: Any) -> None:
         assert found == wanted if wanted is not None else found != found
 
 
+@on(1, 3)
 def case_dot_derivatives(mesh: Any) -> None:
     """Of Σ_r w_r s³, s being the dot: each rank calls backward on its own term."""
     u, v = numbers(40), numbers(40, seed=1)
@@ -78,6 +80,7 @@ def case_dot_derivatives(mesh: Any) -> None:
         torch.testing.assert_close(have, want[mine], rtol=1e-13, atol=1e-13)
 
 
+@on(1, 3)
 def case_sum(mesh: Any) -> None:
     ranks, rank = mesh.size(), mesh.get_local_rank()
     t = torch.tensor([1.0 + rank, 2.0], dtype=F64, requires_grad=True)
@@ -90,6 +93,7 @@ def case_sum(mesh: Any) -> None:
     assert gs.distributed.sum(torch.tensor([2]), mesh).item() == 2 * ranks
 
 
+@on(1, 3)
 def case_dot_under_torch_func(mesh: Any) -> None:
     u, v, mine = numbers(30, 4), numbers(30, 4, seed=1), owned(30, mesh)
     a, b = u[mine], v[mine]
@@ -109,7 +113,10 @@ def grid() -> gs.SparseMatrix:
 
 
 def every_partition(A: gs.SparseMatrix, ranks: int) -> list[Tensor | None]:
-    return [*partitions(A, ranks).values(), torch.full((A.shape[0],), ranks - 1)]
+    """Of a solve: that products do not depend on the partition is shown by others, for more of them."""
+    known = partitions(A, ranks)
+    others = [known["metis"], torch.full((A.shape[0],), ranks - 1)] if ranks in (2, 3) else []
+    return [known["random"], *others]
 
 
 def same_solve(pair: Pair, b: Tensor, method: str = "cg", **how: Any) -> None:
@@ -123,7 +130,7 @@ def same_solve(pair: Pair, b: Tensor, method: str = "cg", **how: Any) -> None:
     infos = []
 
     def run(A: Any, rhs: Tensor) -> Tensor:
-        x, info = solve(A, rhs, rtol=1e-11, **how)
+        x, info = solve(A, rhs, rtol=1e-4, **how)  # bits are compared, not digits: few iterations show as much
         infos.append(info)
         return x  # type: ignore[no-any-return]
 
@@ -137,14 +144,20 @@ def same_solve(pair: Pair, b: Tensor, method: str = "cg", **how: Any) -> None:
 def case_cg(mesh: Any) -> None:
     A = grid()
     for parts in every_partition(A, mesh.size()):
-        pair = Pair(A, mesh, parts)
-        same_solve(pair, numbers(143))
+        same_solve(Pair(A, mesh, parts), numbers(143))
+
+
+@on(1, 3)
+def case_cg_of_other_right_sides(mesh: Any) -> None:
+    A = grid()
+    pair = Pair(A, mesh, every_partition(A, mesh.size())[-1])
     same_solve(pair, numbers(143, 3))
     same_solve(pair, 1e-200 * numbers(143))  # its squares are 0
     small = Pair(gs.eye(2, dtype=F64) * 3.0, mesh)  # fewer rows than ranks
     same_solve(small, numbers(2))
 
 
+@on(1, 3)
 def case_other_methods(mesh: Any) -> None:
     A = grid()
     pair = Pair(A, mesh, partitions(A, mesh.size())["random"])
@@ -154,6 +167,7 @@ def case_other_methods(mesh: Any) -> None:
         gs.linalg.lsmr(pair.D, numbers(143)[pair.D.row_keys])
 
 
+@on(3)
 def case_cg_in_an_unsymmetric_parametrisation(mesh: Any) -> None:
     """The adjoint needs the transpose although A is symmetric: else second derivatives are wrong, and only these."""
     A = grid()
@@ -177,6 +191,7 @@ def solution(A: gs.SparseMatrix, b: Tensor, parts: Tensor | None, mesh: Any) -> 
     return gs.distributed.sum(torch.zeros_like(b).index_copy(0, D.row_keys, x), mesh)
 
 
+@on(1, 2, 4)
 def case_cg_in_float32(mesh: Any) -> None:
     """For every partition the same; a matrix of one process without a group adds up in another way."""
     A, b = grid().to(torch.float32), numbers(143, dtype=torch.float32)
@@ -186,6 +201,7 @@ def case_cg_in_float32(mesh: Any) -> None:
     torch.testing.assert_close(first, gs.linalg.cg(A, b)[0], rtol=1e-3, atol=1e-3)
 
 
+@on(2)
 def case_cg_unrolled_and_with_a_callback(mesh: Any) -> None:
     A = grid()
     pair, b, calls = Pair(A, mesh), numbers(143), []
@@ -203,6 +219,7 @@ def case_cg_unrolled_and_with_a_callback(mesh: Any) -> None:
     assert len(calls) == info.iterations
 
 
+@on(1, 3)
 def case_errors_of_cg(mesh: Any) -> None:
     """On every rank, and the same."""
     D = gs.distributed.scatter(grid(), mesh)

@@ -16,8 +16,11 @@ import pytest
 import torch
 import torch.distributed as dist
 from data_cases import F64, complete, place, random, random_parts, shared_folder
+from torch import Tensor
 
 import gossamer as gs
+
+RANKS = (1, 3)  # a mistake of one rank is seen by more than one other
 
 
 def matrix(mesh: Any, seed: int = 0) -> gs.distributed.DistributedMatrix:
@@ -95,6 +98,66 @@ def case_another_pattern(mesh: Any) -> None:
     columns = torch.tensor([2 * rank, 2 * p if guilty() else 0])
     with raised_on_all(mesh, "column", own=(ValueError, IndexError)):  # type: ignore[arg-type]
         gs.distributed.from_rows(own, columns, torch.ones(2), offsets, (2 * p, 2 * p), mesh)
+
+
+def wrong_plans(plan: list[Tensor], counts: list[int]) -> Iterator[tuple[str, list[Tensor], list[int]]]:
+    """What a plan may have wrong, and what is said of it; the tensors are copies."""
+    rows, owned = counts[:2]
+    p = (len(counts) - 4) // 6
+
+    def at(k: int, place: int, number: int) -> list[Tensor]:
+        changed = plan[k].clone()
+        changed[place] = number
+        return [*plan[:k], changed, *plan[k + 1 :]]
+
+    yield "fit its shape", at(1, -1, owned + sum(counts[2 + p : 2 + 2 * p])), counts
+    yield "fit its shape", at(0, 1, 10**6), counts
+    yield "ranges", [*plan[:3], torch.tensor([0, rows + 1]), *plan[4:]], counts
+    yield "no run", [*plan[:4], torch.tensor([0, rows]).to(plan[0].dtype), *plan[5:]], counts
+    yield "place", at(11, 0, -1), counts
+    yield "place", at(11, 0, int(plan[11][1])), counts
+    yield "quarter", [*plan[:12], plan[12][:-1]], counts
+    yield "tensors", plan[:-1], counts
+    yield "counts", plan, counts[:-1]
+    yield "rows", plan, [rows, owned, *(-1 for _ in counts[2:])]
+    if p > 1 and len(plan[2]):
+        yield "not among the own", at(2, 0, owned), counts
+        yield "need no halo", [*plan[:3], torch.tensor([0, rows]), *plan[4:]], counts
+
+
+def case_wrong_contents_of_a_plan(mesh: Any) -> None:
+    """torch.ops with the plan of one rank spoiled: nobody reads outside, and nobody waits."""
+    A = matrix(mesh).prepare()
+    ops, x, values = torch.ops.gossamer, torch.ones(A.local_shape[1], 2, dtype=F64), A.values
+    own, numbers = A.exchange.plan, A.exchange.counts
+    for message, wrong, counts in wrong_plans(own, numbers):
+        plan = (wrong, counts) if guilty() else (own, numbers)
+        with raised_on_all(mesh, message, own=(ValueError, IndexError)):  # type: ignore[arg-type]
+            ops.spmm_rows(*plan, values, x, True, None, False, A.group)
+    changed = [t.clone() for t in own]
+    assert ops.spmm_rows(changed, numbers, values, x, True, None, False, A.group).shape == x.shape
+    changed[1][0] = 10**6 if guilty() else changed[1][0]  # a plan that was good: torch counts the change
+    with raised_on_all(mesh, "fit its shape", own=IndexError):
+        ops.sddmm_rows(changed, numbers, x, x, None, False, A.group)
+
+
+def case_ranks_that_expect_other_rows(mesh: Any) -> None:
+    """Each plan is good by itself, but one rank sends less than another waits for."""
+    _, p = place()
+    if p == 1:
+        return
+    ops, x = torch.ops.gossamer, torch.ones(4, dtype=F64)
+    send, recv = [1] * p, [1] * p
+    if guilty():
+        send[0] = 0
+    index = torch.zeros(sum(send), dtype=torch.int64)
+    name = mesh.get_group().group_name
+    with pytest.raises(ValueError, match="another does not expect"):
+        ops.halo(x, index, send, recv, name)
+    with pytest.raises(ValueError, match="another does not expect"):
+        ops.halo_sum(torch.ones(p, dtype=F64), index, send, recv, 4, name)
+    with raised_on_all(mesh, "index is outside"):
+        ops.halo(x, torch.full((p,), 4 if guilty() else 0), [1] * p, [1] * p, name)
 
 
 def saved(folder: Path, seed: int = 0) -> None:

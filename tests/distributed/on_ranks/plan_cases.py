@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
-from whole import Pair, numbers, partitions, unsymmetric
+from whole import Pair, numbers, on, partitions, unsymmetric
 
 import gossamer as gs
 
@@ -81,6 +81,7 @@ def case_transpose(mesh: Any) -> None:
     assert torch.equal(grad, own.with_values(weight).T.values)
 
 
+@on(1, 3)
 def case_rows_alone(mesh: Any) -> None:
     A = unsymmetric(30, 30)
     pair = Pair(A, mesh, torch.arange(30) % mesh.size())
@@ -111,6 +112,7 @@ def case_rows_alone(mesh: Any) -> None:
     assert repr(D.T).endswith(".T")
 
 
+@on(1, 3)
 def case_gradient_of_the_matrix(mesh: Any) -> None:
     pair = Pair(unsymmetric(30, 30), mesh)
     pair.A.requires_grad_()
@@ -126,6 +128,7 @@ def case_gradient_of_the_matrix(mesh: Any) -> None:
         pair.equal("r", [pair.A @ X], [pair.D @ X[pair.D.col_keys]])
 
 
+@on(1, 3)
 def case_transforms(mesh: Any) -> None:
     """torch.func, and torch.compile in one graph."""
     A = unsymmetric(30, 30)
@@ -156,6 +159,7 @@ def case_transforms(mesh: Any) -> None:
     assert torch.equal(rows, D.halo(x))
 
 
+@on(2)
 def case_compile(mesh: Any) -> None:
     pair = Pair(unsymmetric(30, 30), mesh, torch.arange(30) % mesh.size())
     D = pair.D.prepare()
@@ -215,6 +219,7 @@ def _ones(mesh: Any) -> torch.Tensor:
     return torch.arange(mesh.size() + 1)
 
 
+@on(2)
 def case_refusals(mesh: Any) -> None:
     A = gs.poisson(4)
     D = gs.distributed.scatter(A, mesh)

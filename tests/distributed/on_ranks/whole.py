@@ -12,6 +12,17 @@ from torch import Tensor
 import gossamer as gs
 
 Result = list[Tensor]
+Case = Callable[[Any], None]
+
+
+def on(*ranks: int) -> Callable[[Case], Case]:
+    """The numbers of ranks that a case is run on. Each of the others would show nothing new, and starts a process."""
+
+    def mark(case: Case) -> Case:
+        case.ranks = ranks  # type: ignore[attr-defined]
+        return case
+
+    return mark
 
 
 def numbers(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> Tensor:
@@ -28,8 +39,10 @@ def unsymmetric(rows: int, cols: int, entries: int = 4, dtype: torch.dtype = tor
 
 
 def partitions(A: gs.SparseMatrix, ranks: int) -> dict[str, Tensor | None]:
-    """None is by equal ranges."""
+    """None is by equal ranges. One rank has all rows, whatever they are called."""
     n = A.shape[0]
+    if ranks == 1:
+        return {"random": None}
     random = torch.randint(ranks, (n,), generator=torch.Generator().manual_seed(ranks))
     return {"contiguous": None, "random": random, "metis": metis(A, ranks)}
 
@@ -44,8 +57,9 @@ def metis(A: gs.SparseMatrix, ranks: int) -> Tensor:
 
 def entries_of(A: gs.SparseMatrix, rows: Tensor) -> Tensor:
     """The places of the entries of some rows, row by row."""
-    ptr = A.indptr.tolist()
-    return torch.tensor([p for i in rows.tolist() for p in range(ptr[i], ptr[i + 1])], dtype=torch.int64)
+    first, counts = A.indptr.long()[rows], A.indptr.long().diff()[rows]
+    before = counts.cumsum(0) - counts  # entries of the rows before
+    return torch.arange(int(counts.sum())) + (first - before).repeat_interleave(counts)
 
 
 def with_derivatives(f: Callable[..., Tensor], inputs: Sequence[Tensor], weight: Tensor) -> Result:

@@ -5,7 +5,7 @@
 
 #include "core/csr.h"
 #include "core/op.h"
-#include "distributed/group.h"
+#include "distributed/exchange.h"
 
 namespace gossamer::distributed {
 namespace {
@@ -13,13 +13,18 @@ namespace {
 Tensor gather_rows(const Tensor& t, const Tensor& keys, int64_t total, std::optional<int64_t> only,
                    std::string_view name) {
   const Group group(name);
-  const int64_t own = keys.size(0), p = group.size(), me = group.rank();
-  std::string error;
-  if (t.dim() == 0 || t.size(0) != own)
-    error = "gather: t has shape " + shape_text(t) + ", but this rank owns " + std::to_string(own) + " rows";
-  if (only && (*only < 0 || *only >= p))
-    error = "gather: rank must be in 0 … " + std::to_string(p - 1) + ", not " + std::to_string(*only);
-  group.agree(error);
+  const int64_t p = group.size(), me = group.rank();
+  const std::string common = "gather: t " + row_text(t) + " of " + std::to_string(total) + " rows, to " +
+                             (only ? "rank " + std::to_string(*only) : "all");
+  group.check_on_all(common, [&] {
+    TORCH_CHECK_TYPE(keys.scalar_type() == at::kLong && keys.dim() == 1 && keys.is_cpu(),
+                     "gather: keys must be a vector of int64 on the host");
+    TORCH_CHECK_VALUE(t.dim() > 0 && t.size(0) == keys.size(0), "gather: t has shape ", shape_text(t),
+                      ", but this rank owns ", keys.size(0), " rows");
+    TORCH_CHECK_VALUE(total >= 0, "gather: there cannot be ", total, " rows in all");
+    TORCH_CHECK_VALUE(!only || (*only >= 0 && *only < p), "gather: rank must be in 0 … ", p - 1, ", not ", *only);
+  });
+  const int64_t own = keys.size(0);
   const Tensor counts = group.all_gather(at::scalar_tensor(own, at::kLong));
   const auto receives = [&](int64_t rank) { return !only || *only == rank; };
   std::vector<int64_t> send(p), recv(p);
@@ -38,7 +43,6 @@ Tensor gather_rows(const Tensor& t, const Tensor& keys, int64_t total, std::opti
 
 Tensor gather_op(const Tensor& t, const Tensor& keys, int64_t total, std::optional<int64_t> only,
                  c10::string_view group) {
-  TORCH_CHECK_TYPE(keys.scalar_type() == at::kLong && keys.dim() == 1, "gather: keys must be a vector of int64");
   return gather_rows(t, keys.contiguous(), total, only, group);
 }
 

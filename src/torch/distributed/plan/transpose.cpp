@@ -171,21 +171,16 @@ Plan with_transpose(std::vector<Tensor> tensors, at::IntArrayRef counts, const T
                     std::string_view name) {
   const KeptResults kept;
   const Group group(name);
-  const auto of = [&] {
-    return Exchange("distributed_transpose", TensorList(tensors).slice(0, distributed::block_tensors), counts);
-  };
-  group.check_on_all("distributed_transpose", [&] {
-    TORCH_CHECK_VALUE(tensors.size() == distributed::block_tensors, "distributed_transpose: the plan has a transpose");
-    const Exchange checked = of();
-    const Block& A = checked.block(false);
+  const auto check = [&](const Exchange& checked) {
+    TORCH_CHECK_VALUE(!checked.has_transpose(), "distributed_transpose: the plan has a transpose");
+    const int64_t rows = checked.block(false).rows;
     check_integers("distributed_transpose", "row_keys", row_keys);
-    TORCH_CHECK_VALUE(row_keys.size(0) == A.rows, "distributed_transpose: row_keys has ", row_keys.size(0),
-                      " numbers, but this rank has ", A.rows, " rows");
-    TORCH_CHECK_VALUE(A.rows == 0 || row_keys.min().item<int64_t>() >= 0, "distributed_transpose: a key is negative");
-    TORCH_CHECK_VALUE(static_cast<int64_t>(A.send.size()) == group.size(), "distributed_transpose: the plan is one of ",
-                      A.send.size(), " ranks, but the group has ", group.size());
-  });
-  const Exchange exchange = of();
+    TORCH_CHECK_VALUE(row_keys.size(0) == rows, "distributed_transpose: row_keys has ", row_keys.size(0),
+                      " numbers, but this rank has ", rows, " rows");
+    TORCH_CHECK_VALUE(rows == 0 || row_keys.min().item<int64_t>() >= 0, "distributed_transpose: a key is negative");
+  };
+  const Exchange exchange =
+      distributed::agreed(group, "distributed_transpose", tensors, counts, "distributed_transpose", check);
   const Block& A = exchange.block(false);
   const auto type = A.indptr.scalar_type();
   Plan result;

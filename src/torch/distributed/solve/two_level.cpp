@@ -134,7 +134,19 @@ Tensor two_level(TensorList plan, at::IntArrayRef counts, const Tensor& values, 
                  std::string_view name) {
   const at::NoGradGuard constant;
   const std::string group(name);
-  const Exchange exchange("two_level", plan, counts);
+  const auto check = [&](const Exchange& checked) {
+    const Block& A = checked.block(false);
+    TORCH_CHECK_VALUE(most >= 1, "two_level: coarse_size must be at least 1, not ", most);
+    TORCH_CHECK_VALUE(A.rows == A.owned, "two_level: this rank has ", A.rows, " rows and ", A.owned, " columns");
+    TORCH_CHECK_VALUE(values.dim() == 1 && values.size(0) == A.entries(), "two_level: values ", shape_text(values),
+                      " must be (nnz,) for the ", A.entries(), " entries of this rank");
+    distributed::check_device("two_level", values, A);
+    TORCH_CHECK_TYPE(values.is_floating_point(), "two_level: values must be floating, not ", values.scalar_type());
+    const int64_t size = ops::preconditioner_of(M)->size();
+    TORCH_CHECK_VALUE(size == A.rows, "two_level: M is of ", size, " rows, but this rank has ", A.rows);
+  };
+  const std::string common = "two_level: values " + distributed::row_text(values) + ", " + std::to_string(most);
+  const Exchange exchange = distributed::agreed(Group(name), "two_level", plan, counts, common, check);
   const Block& A = exchange.block(false);
   const Tensor v = values.detach();
   const auto product = [plan = plan.vec(), counts = counts.vec(), v, group](const Tensor& x) {
