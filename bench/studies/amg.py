@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Multigrid beside PyAMG: set-up cold and for new values, solve by CG to 1e-8, iterations; and a solve with gradients.
 
-Poisson's equation, CPU seconds of one thread, both in one process: the smallest of a few runs.
+Poisson's equation, both in one process: the smallest of a few runs. In float32 to 1e-5.
 
-    python -m bench.studies.amg 300x300 1000x1000 40x40x40 100x100x100
+    python -m bench.studies.amg --grids 300x300 1000x1000 40x40x40 100x100x100
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,21 +18,17 @@ from torch import Tensor
 
 import gossamer as gs
 
-
-def cpu_seconds(f: Callable[[], Any], runs: int = 3) -> tuple[float, Any]:
-    """The smallest time of so many calls, and what the last one gave."""
-    best, result = float("inf"), None
-    for _ in range(runs):
-        begin = time.process_time()
-        result = f()
-        best = min(best, time.process_time() - begin)
-    return best, result
+from .solvers.settings import each_setting, parser, timed
 
 
-def cg(A: gs.SparseMatrix, b: Tensor, M: Any, rtol: float = 1e-8) -> tuple[Tensor, int]:
+def tolerance(b: Tensor) -> float:
+    return 1e-8 if b.dtype is torch.float64 else 1e-5
+
+
+def cg(A: gs.SparseMatrix, b: Tensor, M: Any) -> tuple[Tensor, int]:
     """Preconditioned conjugate gradients from 0: x, and the number of steps."""
     x, r, z = torch.zeros_like(b), b.clone(), M(b)
-    p, rz, least, steps = z.clone(), torch.dot(r, z), rtol * b.norm(), 0
+    p, rz, least, steps = z.clone(), torch.dot(r, z), tolerance(b) * b.norm(), 0
     while r.norm() > least and steps < 1000:
         q = A @ p
         alpha = (rz / torch.dot(p, q)).item()
@@ -50,24 +44,24 @@ def cg(A: gs.SparseMatrix, b: Tensor, M: Any, rtol: float = 1e-8) -> tuple[Tenso
 def ours(A: gs.SparseMatrix, b: Tensor) -> str:
     fresh = [gs.SparseMatrix(A.indptr.clone(), A.indices.clone(), A.values, A.shape) for _ in range(2)]
     with torch.no_grad():
-        cold, M = cpu_seconds(lambda: gs.linalg.amg(fresh.pop()), 2)
-        again, _ = cpu_seconds(lambda: M.update(A))
-        solve, (_, steps) = cpu_seconds(lambda: cg(A, b, M))
+        cold, M = timed(lambda: gs.linalg.amg(fresh.pop()), 2)
+        again, _ = timed(lambda: M.update(A))
+        solve, (_, steps) = timed(lambda: cg(A, b, M))
     return f"{cold:6.3f} {again:6.3f} {solve:6.3f} ({steps:2d})"
 
 
 def pyamgs(grid: tuple[int, ...], b: Tensor) -> str:
     import pyamg  # type: ignore[import-untyped]
 
-    A = pyamg.gallery.poisson(grid, format="csr")
-    cold, hierarchy = cpu_seconds(lambda: pyamg.smoothed_aggregation_solver(A), 2)
+    A = pyamg.gallery.poisson(grid, format="csr").astype(b.numpy().dtype)
+    cold, hierarchy = timed(lambda: pyamg.smoothed_aggregation_solver(A), 2)
     residuals: list[float] = []
 
     def run() -> None:
         residuals.clear()
-        hierarchy.solve(b.numpy(), tol=1e-8, accel="cg", residuals=residuals)
+        hierarchy.solve(b.numpy(), tol=tolerance(b), accel="cg", residuals=residuals)
 
-    solve, _ = cpu_seconds(run, 2)
+    solve, _ = timed(run, 2)
     return f"{cold:6.3f}      – {solve:6.3f} ({len(residuals) - 1:2d})"
 
 
@@ -86,24 +80,24 @@ def with_gradients(A: gs.SparseMatrix, b: Tensor) -> tuple[float, float]:
 
     with torch.no_grad():
         both()
-        return cpu_seconds(forward)[0], cpu_seconds(both)[0]
+        return timed(forward)[0], timed(both)[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.studies.amg", description=__doc__)
-    parser.add_argument("grids", nargs="*", default=["300x300", "40x40x40"], help="sides, such as 300x300")
-    grids = parser.parse_args(arguments).grids
-    torch.set_num_threads(1)
+    made = parser("amg", __doc__)
+    made.add_argument("--grids", nargs="+", default=["300x300", "40x40x40"], help="sides, such as 300x300")
+    options = made.parse_args(arguments)
     warnings.simplefilter("ignore")
-    print(f"{'':12s} ours: cold, new values, solve     PyAMG: cold, –, solve       forward, with gradients")
-    for name in grids:
-        grid = tuple(map(int, name.split("x")))
-        A = gs.poisson(grid, dtype=torch.float64)
-        b = torch.from_numpy(np.random.default_rng(0).standard_normal(A.shape[0]))
-        for _ in range(3):
-            A @ b  # the runs of the pattern are found by the second product
-        one, two = with_gradients(A, b)
-        print(f"{name:12s} {ours(A, b):30s}   {pyamgs(grid, b):30s} {one:6.3f} {two:6.3f}", flush=True)
+    for dtype in each_setting(options):
+        print(f"{'':12s} ours: cold, new values, solve     PyAMG: cold, –, solve       forward, with gradients")
+        for name in options.grids:
+            grid = tuple(map(int, name.split("x")))
+            A = gs.poisson(grid, dtype=dtype)
+            b = torch.from_numpy(np.random.default_rng(0).standard_normal(A.shape[0])).to(dtype)
+            for _ in range(3):
+                A @ b  # the runs of the pattern are found by the second product
+            one, two = with_gradients(A, b)
+            print(f"{name:12s} {ours(A, b):30s}   {pyamgs(grid, b):30s} {one:6.3f} {two:6.3f}", flush=True)
 
 
 if __name__ == "__main__":

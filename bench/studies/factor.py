@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""python -m bench.studies.factor [GRID ...]: what our Cholesky factor costs, in CPU seconds of one thread.
+"""python -m bench.studies.factor [--grids GRID ...]: what our Cholesky factor costs.
 
 For Poisson grids, such as 300x300: a factorisation on a known pattern, the inverse on the pattern, the gradient of log
 det, a second derivative of it (a Hessian times a vector), linalg.cholesky, its vjp, and a solve.
@@ -7,7 +7,6 @@ det, a second derivative of it (a Hessian times a vector), linalg.cholesky, its 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 
 import torch
@@ -15,7 +14,7 @@ from torch import Tensor
 
 import gossamer as gs
 
-from .least_squares import seconds
+from .solvers.settings import each_setting, parser, seconds
 
 GRIDS = ("100x100", "300x300", "1000x1000", "30x30x30", "40x40x40")
 
@@ -48,17 +47,15 @@ def steps(A: gs.SparseMatrix) -> dict[str, Callable[[], object]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.studies.factor", description=__doc__)
-    parser.add_argument("grids", nargs="*", default=GRIDS, help="sides, such as 300x300")
-    grids = parser.parse_args(arguments).grids
-    torch.set_num_threads(1)
-    header = False
-    for grid in grids:
-        each = steps(gs.poisson([int(side) for side in grid.split("x")], dtype=torch.float64))
-        if not header:
-            print(f"| Poisson | {' | '.join(each)} |\n|{'---|' * (len(each) + 1)}")
-            header = True
-        print(f"| {grid} | {' | '.join(f'{seconds(f, 2):.3f}' for f in each.values())} |", flush=True)
+    made = parser("factor", __doc__)
+    made.add_argument("--grids", nargs="+", default=GRIDS, help="sides, such as 300x300")
+    options = made.parse_args(arguments)
+    for dtype in each_setting(options):
+        for number, grid in enumerate(options.grids):
+            each = steps(gs.poisson([int(side) for side in grid.split("x")], dtype=dtype))
+            if number == 0:
+                print(f"| Poisson | {' | '.join(each)} |\n|{'---|' * (len(each) + 1)}")
+            print(f"| {grid} | {' | '.join(f'{seconds(f, 2):.3f}' for f in each.values())} |", flush=True)
 
 
 if __name__ == "__main__":

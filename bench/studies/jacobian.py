@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sparse Jacobians beside torch's dense ones: python -m bench.studies.jacobian
 
-f(u) = -div((1 + u²) grad u) + u³ - 1 on a grid of n unknowns, u = 0 outside: five entries a row. CPU seconds of one
-thread, the smaller of a few runs; dense: torch.func.jacfwd, in the same process.
+f(u) = -div((1 + u²) grad u) + u³ - 1 on a grid of n unknowns, u = 0 outside: five entries a row. The smallest
+of a few runs; dense: torch.func.jacfwd, in the same process.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Callable, Sequence
 
 import torch
@@ -16,6 +14,8 @@ from torch import Tensor
 
 import gossamer as gs
 from gossamer._jacobian_pattern import colouring
+
+from .solvers.settings import each_setting, parser, seconds, timed
 
 DENSE = (32, 64)  # sides of the grids that are compared
 LARGE = (300, 1000)
@@ -35,40 +35,32 @@ def residual(side: int) -> Callable[[Tensor], Tensor]:
     return f
 
 
-def seconds(call: Callable[[], object], runs: int = 3) -> float:
-    call()
-    best = float("inf")
-    for _ in range(runs):
-        start = time.process_time()
-        call()
-        best = min(best, time.process_time() - start)
-    return best
+def line(side: int, dtype: torch.dtype) -> str:
+    f, P = residual(side), gs.poisson((side, side)).pattern
+    u = torch.randn(side * side, dtype=dtype, generator=torch.Generator().manual_seed(side))
+    P.transpose()
+    colour_time, colours = timed(lambda: colouring(P, "forward").colours, 1)
+    checked, plain = gs.jacobian(f, P), gs.jacobian(f, P, check=False)
+    mine = seconds(lambda: checked(u), 4)  # the first call is the slowest
+    text = (
+        f"n = {side * side}: {colours} colours in {1e3 * colour_time:.1f} ms, f {1e3 * seconds(lambda: f(u)):.2f} ms, "
+    )
+    text += f"Jacobian {1e3 * mine:.1f} ms ({1e3 * seconds(lambda: plain(u), 4):.1f} unchecked)"
+    if side in DENSE:
+        dense, J = timed(lambda: torch.func.jacfwd(f)(u), 2)
+        same = torch.equal(checked(u).to_dense(), J)
+        text += f", dense {1e3 * dense:.0f} ms: {dense / mine:.0f} times; equal bits: {same}"
+    if side == FOUND:
+        found, pattern = timed(lambda: gs.jacobian_pattern(f, u), 2)
+        text += f"; pattern found in {found:.2f} s, right: {pattern == P}"
+    return text
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.studies.jacobian", description=__doc__)
-    parser.parse_args(arguments)
-    torch.set_num_threads(1)
-    generator = torch.Generator().manual_seed(0)
-    for side in DENSE + LARGE:
-        f, P = residual(side), gs.poisson((side, side)).pattern
-        u = torch.randn(side * side, dtype=torch.float64, generator=generator)
-        P.transpose()
-        start = time.process_time()
-        colours = colouring(P, "forward").colours
-        line = f"n = {side * side}: {colours} colours in {1e3 * (time.process_time() - start):.1f} ms"
-        checked, plain = gs.jacobian(f, P), gs.jacobian(f, P, check=False)
-        mine = seconds(lambda J=checked, u=u: J(u))  # type: ignore[misc]
-        line += f", f {1e3 * seconds(lambda f=f, u=u: f(u)):.2f} ms, Jacobian {1e3 * mine:.1f} ms"  # type: ignore[misc]
-        line += f" ({1e3 * seconds(lambda J=plain, u=u: J(u)):.1f} unchecked)"  # type: ignore[misc]
-        if side in DENSE:
-            dense = seconds(lambda f=f, u=u: torch.func.jacfwd(f)(u), 1)  # type: ignore[misc]
-            same = torch.equal(checked(u).to_dense(), torch.func.jacfwd(f)(u))
-            line += f", dense {1e3 * dense:.0f} ms: {dense / mine:.0f} times; equal bits: {same}"
-        if side == FOUND:
-            found = seconds(lambda f=f, u=u: gs.jacobian_pattern(f, u), 1)  # type: ignore[misc]
-            line += f"; pattern found in {found:.2f} s, right: {gs.jacobian_pattern(f, u) == P}"
-        print(line, flush=True)
+    options = parser("jacobian", __doc__).parse_args(arguments)
+    for dtype in each_setting(options):
+        for side in DENSE + LARGE:
+            print(line(side, dtype), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """python -m bench.studies.spectral: the six eigenvalues nearest to 0 of two grids, beside SciPy's eigsh.
 
-CPU seconds of one thread in one process, the least of a few runs. Ours are with all that a gradient needs; then the
+In one process, the least of a few runs. Ours are with all that a gradient needs; then the
 gradient of the values, of the vectors, and a second derivative of the vectors. SciPy has none of these. Set
 OPENBLAS_NUM_THREADS=1 for SciPy.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,46 +15,48 @@ import torch
 
 import gossamer as gs
 
+from .solvers.settings import each_setting, parser, timed
+
 GRIDS = ((300, 301), (30, 31, 32))
 
 
-def seconds(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What the work gives, and its CPU time."""
-    begin = time.process_time()
-    result = work()
-    return result, time.process_time() - begin
+def once(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What the work gives, and its time."""
+    time, result = timed(work, 1)
+    return result, time
 
 
-def measure(grid: tuple[int, ...], k: int) -> dict[str, float]:
-    """CPU seconds of each part, once, and how far the values are from SciPy's, relative to the largest."""
+def measure(grid: tuple[int, ...], k: int, dtype: torch.dtype) -> dict[str, float]:
+    """The time of each part, once, and how far the values are from SciPy's, relative to the largest."""
     from scipy.sparse.linalg import eigsh
 
-    A = gs.poisson(grid, dtype=torch.float64)
+    A = gs.poisson(grid, dtype=dtype)
     S = A.to_scipy().tocsc()
     found: dict[str, float] = {}
-    (theirs, _), found["scipy"] = seconds(lambda: eigsh(S, k=k, sigma=0))
+    (theirs, _), found["scipy"] = once(lambda: eigsh(S, k=k, sigma=0))
     A.pattern.analysis()
-    _, found["factorize"] = seconds(lambda: gs.linalg.factorize(A))
+    _, found["factorize"] = once(lambda: gs.linalg.factorize(A))
     v = A.values.clone().requires_grad_()
-    (values, X), found["eigsh"] = seconds(lambda: gs.linalg.eigsh(A.with_values(v), k, sigma=0))
-    _, found["of values"] = seconds(lambda: torch.autograd.grad(values.sum(), v, retain_graph=True))
+    (values, X), found["eigsh"] = once(lambda: gs.linalg.eigsh(A.with_values(v), k, sigma=0))
+    _, found["of values"] = once(lambda: torch.autograd.grad(values.sum(), v, retain_graph=True))
     loss = (X**4).sum()
-    (gradient,), found["of vectors"] = seconds(lambda: torch.autograd.grad(loss, v, create_graph=True))
-    _, found["second"] = seconds(lambda: torch.autograd.grad(gradient.square().sum(), v))
+    (gradient,), found["of vectors"] = once(lambda: torch.autograd.grad(loss, v, create_graph=True))
+    _, found["second"] = once(lambda: torch.autograd.grad(gradient.square().sum(), v))
     found["difference"] = abs(values.detach().numpy() - theirs).max() / theirs.max()
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.studies.spectral", description=__doc__)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--grid", type=int, nargs="+", help="one grid instead of the two")
-    options = parser.parse_args(arguments)
-    torch.set_num_threads(1)
-    for grid in [tuple(options.grid)] if options.grid else GRIDS:
-        runs = [measure(grid, 6) for _ in range(options.runs)]
-        least = {name: min(run[name] for run in runs) for name in runs[0]}
-        print(" x ".join(map(str, grid)), *(f"{name} {number:.3g}" for name, number in least.items()), sep="  ")
+    made = parser("spectral", __doc__)
+    made.add_argument("--runs", type=int, default=3)
+    made.add_argument("--grid", type=int, nargs="+", help="one grid instead of the two")
+    options = made.parse_args(arguments)
+    for dtype in each_setting(options):
+        for grid in [tuple(options.grid)] if options.grid else GRIDS:
+            runs = [measure(grid, 6, dtype) for _ in range(options.runs)]
+            least = {name: min(run[name] for run in runs) for name in runs[0]}
+            numbers = (f"{name} {number:.3g}" for name, number in least.items())
+            print(" x ".join(map(str, grid)), *numbers, sep="  ", flush=True)
     return 0
 
 

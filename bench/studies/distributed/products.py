@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Bytes, memory and CPU time of A X and its gradients, on many ranks and beside the plain op in one process.
 
-The grid is cut into strips. A step is the product and the gradient by X, and in a second column by the values too.
-CPU time is that of all threads of all ranks, the least of some steps; memory is the peak above what the inputs take.
+A step is the product and the gradient by X, and in a second column by the values too. CPU time is that of all threads
+of all ranks, the least of some steps; memory is the peak above what the inputs take. The grid is cut into strips. A
+power-law graph with 64 communities, edges in both directions, is cut by METIS, or at random.
 
     python -m bench.studies.distributed.products --grid 1000 --columns 64
+    python -m bench.studies.distributed.products --nodes 131072 --parts metis
 """
 
 from __future__ import annotations
@@ -63,41 +65,60 @@ def measure(multiply: Callable[[Tensor, Tensor], Tensor], values: Tensor, X: Ten
     return found
 
 
-def plain(grid: int, columns: int, steps: int) -> Measured:
+def matrix(options: argparse.Namespace) -> gs.SparseMatrix:
+    if options.nodes is None:
+        return gs.poisson((options.grid, options.grid))
+    shape = {"num_classes": 64, "homophily": 0.9, "num_features": 1, "seed": 0}
+    return gs.datasets.power_law(options.nodes, 14 * options.nodes, **shape).adjacency
+
+
+def owners(A: gs.SparseMatrix, options: argparse.Namespace) -> Tensor | None:
+    """The rank of each row; None is equal ranges."""
+    ranks = dist.get_world_size()
+    if options.parts == "random":
+        return torch.randint(ranks, (A.shape[0],), generator=torch.Generator().manual_seed(0))
+    return gs.distributed.partition(A, ranks, method="metis") if options.parts == "metis" else None
+
+
+def small(options: argparse.Namespace) -> argparse.Namespace:
+    """To load all code that a step needs."""
+    return argparse.Namespace(**{**vars(options), "grid": SMALL, "nodes": None, "parts": "ranges", "steps": 1})
+
+
+def plain(options: argparse.Namespace) -> Measured:
     """One process, without ranks."""
-    if grid > SMALL:
-        plain(SMALL, columns, steps=1)  # loads all code that a step needs
-    A = gs.poisson((grid, grid))
+    A = matrix(options)
     A.pattern.transpose()
-    X, G = torch.rand(2, A.shape[0], columns).unbind()
-    return measure(lambda v, x: A.with_values(v) @ x, A.values, X, G, steps)
+    X, G = torch.rand(2, A.shape[0], options.columns).unbind()
+    found = measure(lambda v, x: A.with_values(v) @ x, A.values, X, G, options.steps)
+    return {**found, "nnz": A.nnz}
 
 
-def on_rank(grid: int, columns: int, steps: int) -> Measured:
+def on_rank(options: argparse.Namespace) -> Measured:
     """One of the ranks."""
-    if grid > SMALL:
-        on_rank(SMALL, columns, steps=1)
-    whole = gs.poisson((grid, grid))
+    whole = matrix(options)
+    parts = owners(whole, options)
     began = time.process_time()
-    A = gs.distributed.scatter(whole).prepare()
+    A = gs.distributed.scatter(whole, parts=parts).prepare()
     planned = time.process_time() - began
     del whole
     rows = A.local_shape[0]
-    X, G = torch.rand(2, rows, columns).unbind()
-    found = measure(lambda v, x: A.with_values(v) @ x, A.values, X, G, steps)
+    X, G = torch.rand(2, rows, options.columns).unbind()
+    found = measure(lambda v, x: A.with_values(v) @ x, A.values, X, G, options.steps)
     cut = int((A.pattern.indices >= rows).sum())
-    return {**found, "planned": planned, "halo": A.pattern.shape[1] - rows, "cut": cut, "nnz": A.nnz}
+    return {**found, "planned": planned, "halo": A.pattern.shape[1] - rows, "rows": rows, "cut": cut, "nnz": A.nnz}
 
 
 def worker(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    arguments = options.grid, options.columns, options.steps
     if options.worker == "plain":
-        found, rank = plain(*arguments), 0
+        plain(small(options))
+        found, rank = plain(options), 0
     else:
         dist.init_process_group("gloo")
-        found, rank = on_rank(*arguments), dist.get_rank()
+        on_rank(small(options))
+        found, rank = on_rank(options), dist.get_rank()
         dist.destroy_process_group()
     (Path(options.out) / f"{rank}.json").write_text(json.dumps(found))
 
@@ -108,6 +129,7 @@ def run(options: argparse.Namespace, ranks: int | None) -> list[Measured]:
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"] if ranks else []
     with tempfile.TemporaryDirectory() as out:
         sizes = [f"--grid={options.grid}", f"--columns={options.columns}", f"--steps={options.steps}", f"--out={out}"]
+        sizes += [f"--parts={options.parts}"] + ([f"--nodes={options.nodes}"] if options.nodes else [])
         command = [sys.executable, *launcher, "-m", module, *sizes, f"--worker={ranks or 'plain'}"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         subprocess.run(command, check=True, env=environment, stderr=subprocess.DEVNULL)
@@ -131,13 +153,17 @@ def line(name: str, measured: list[Measured], base: list[Measured]) -> str:
     if "halo" in measured[0]:
         cut = sum(rank["cut"] for rank in measured) / sum(rank["nnz"] for rank in measured)
         halo = max(rank["halo"] for rank in measured)
-        text += f" | halo {halo:6}, cut {cut:7.3%}, planned in {sum(rank['planned'] for rank in measured):5.1f} s"
+        share = max(rank["halo"] / max(rank["rows"], 1) for rank in measured)
+        planned = sum(rank["planned"] for rank in measured)
+        text += f" | halo {halo:6} ({share:.1%} of own), cut {cut:7.3%}, planned in {planned:5.1f} s"
     return text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.studies.distributed.products", description=__doc__)
     parser.add_argument("--grid", type=int, default=1000, help="rows and columns of the grid")
+    parser.add_argument("--nodes", type=int, help="of a power-law graph, in place of the grid")
+    parser.add_argument("--parts", choices=("ranges", "metis", "random"), default="ranges")
     parser.add_argument("--columns", type=int, default=64, help="of X")
     parser.add_argument("--steps", type=int, default=8, help="timed ones")
     parser.add_argument("--ranks", type=int, nargs="*", default=[1, 2, 4])
@@ -149,7 +175,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     base = run(options, None)
     title = "sent, memory, of plain, CPU, of plain"
-    print(f"Poisson {options.grid}², {options.columns} columns, float32; {title}:")
+    name = f"Power law {options.nodes}" if options.nodes else f"Poisson {options.grid}²"
+    entries = f"{base[0]['nnz']} entries, {options.parts}"
+    print(f"{name}, {entries}, {options.columns} columns, float32; {title}:")
     print(f"{'ranks':>6}" + "".join(f" | {kind:^47}" for kind in KINDS))
     print(line("plain", base, base), flush=True)
     for ranks in options.ranks:

@@ -9,7 +9,6 @@ is beside the bound that our documentation promises: `Outcome.wrong` is a silent
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import time
@@ -27,6 +26,7 @@ import torch
 from torch import Tensor
 
 import gossamer as gs
+from bench.studies.solvers.settings import given_matrices
 
 RTOL = 1e-8
 REFUSALS = (gs.ConvergenceError, gs.SingularMatrixError, ValueError, TypeError)  # what the documentation names
@@ -260,10 +260,7 @@ def table(title: str, runs: dict[str, Run], problems: list[Problem]) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> bool:
-    parser = argparse.ArgumentParser(prog="python -m bench.studies.solvers.real_matrices", description=__doc__)
-    parser.add_argument("folder", type=Path, help="with MatrixMarket files")
-    parser.add_argument("names", nargs="*", help="of matrices; without, all of them")
-    given = parser.parse_args(arguments)
+    given = given_matrices("real_matrices", __doc__, arguments)
     torch.set_num_threads(1)
     folder, wanted = given.folder, given.names
     symmetric, others, tall = (
