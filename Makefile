@@ -2,8 +2,9 @@
 # make bench  the benchmark                                          make lint   formatting, types, layers
 # make docs   the documentation, into build/docs                     make gpu-report   tests and times on a GPU
 # make state   long runs of the state machines        make mutation   do the tests notice changed operators?
-# make bench-check   the instructions of the kernels beside those on record
+# make bench-check   the instructions of the kernels beside those on record   make check   lint, kernels and the table, in minutes
 # make fuzz   ten million executions of the fuzzers                   make test-large   more than 2³¹ entries, in 20 GiB
+# make HASHED=1 …   installs packages by their hashes
 # Everything lives in .venv and build/; a second run starts in seconds.
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -16,7 +17,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-.PHONY: demo test test-aarch64 test-large fuzz state mutation bench bench-check gpu-report docs lint format build all \
+.PHONY: demo test check test-aarch64 test-large fuzz state mutation bench bench-check gpu-report docs lint format build all \
         setup dev clean
 
 # Threads that wait sleep: with other processes on the cores, spinning ones cost the report two minutes of five.
@@ -38,6 +39,13 @@ test: lint all dev
 	$(COUNT)
 	@echo && $(BIN)/python scripts/skipped.py $(RESULTS)
 
+# For people at work, after a build: lint, the kernels, and every op through the table in both front ends. A few minutes.
+check: lint all
+	@test -f build/dev/build.ninja || cmake --preset dev
+	cmake --build --preset dev -j$(JOBS) --target kernel_tests
+	build/dev/tests/kernels/kernel_tests --gtest_brief=1
+	$(PYTEST) tests/table -k "not compiles and not opcheck"
+
 # Random sequences of uses beside dense twins, in both front ends, and the fixes that they would miss: tests/state.
 STEPS ?= 100000
 state: all
@@ -45,13 +53,17 @@ state: all
 	GOSSAMER_STATE=$(STEPS) build/release/tests/cpp/state_tests
 
 # One operator, bound or constant changed at a time, and the tests that should notice: tests/mutation. Takes hours.
-ARGS_OF_MUTATION = $(or $(ARGS),--python 100 --cpp 100 --kernels --jobs $(JOBS))
+ARGS_OF_MUTATION = $(or $(ARGS),--python 100 --cpp 100 --files 20 --planted both --jobs $(JOBS))
 mutation: build
 	$(BIN)/python tests/mutation/mutate.py $(ARGS_OF_MUTATION)
 
 # The torch-free core on another processor, which qemu plays: see scripts/aarch64.sh. Takes minutes, and apt for its tools.
 test-aarch64: setup
 	scripts/aarch64.sh
+
+# The torch-free core by clang, with its tests: see scripts/clang.sh. Takes minutes, and apt for clang, or CLANG=.
+test-clang: setup
+	scripts/clang.sh
 
 # The fuzzers for as long as ten million executions take; `make fuzz SEED=2 MILLIONS=1` other ones. See tests/fuzz.
 SEED ?= 1
@@ -110,10 +122,12 @@ dev: build
 setup: $(VENV)/.ready
 	@scripts/system_packages.sh
 
-# A .pth file puts python/ on the path: the package is used where it stands.
+# A .pth file puts python/ on the path: the package is used where it stands. HASHED=1 takes what has the sha256 on record
+# and nothing else; the record is of one Python and one kind of machine: see requirements-hashed.txt.
+REQUIREMENTS := $(if $(HASHED),--require-hashes -r requirements-hashed.txt,-r requirements-dev.txt)
 $(VENV)/.ready: requirements-dev.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(REQUIREMENTS)
 	echo "$(CURDIR)/python" > "$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')/gossamer-dev.pth"
 	touch $@
 

@@ -48,7 +48,7 @@ class Repeated(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [case for case in CASES if not case.an_object], ids=lambda case: case.name)
 def test_two_devices_are_refused(case: Case) -> None:
     inputs = case.inputs(Make("square", torch.float32, device=torch.device("cuda", 0)))
     with Repeated() as repeated:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,3 +79,32 @@ def test_skipped_tests_are_listed(tmp_path: Path) -> None:
         "2_python: 3 tests, 2 skipped",
         "  2 × no data: set it",
     ]
+
+
+def test_hashed_requirements_are_the_pinned_ones() -> None:
+    """What has no hash pip refuses; what requirements-dev.txt pins must be there, in the same version."""
+    pins, hashed = (
+        [line for line in (ROOT / name).read_text().splitlines() if line and not line.startswith("#")]
+        for name in ("requirements-dev.txt", "requirements-hashed.txt")
+    )
+    versions = {}
+    for line in hashed:
+        name, version, digest = re.fullmatch(r"([\w.-]+)==(\S+) --hash=sha256:([0-9a-f]{64})", line).groups()
+        assert len(set(digest)) > 4
+        versions[re.sub("[-_.]+", "-", name).lower()] = version
+    for line in pins:
+        name, version = line.split("==")
+        found = versions[re.sub("[-_.]+", "-", name).lower()]
+        assert found.split("+")[0] == version, f"run scripts/hash_requirements.py: {name} is {found} there"
+    assert versions["torch"] == "2.13.0+cpu"
+
+
+def test_hashes_are_written_without_their_source() -> None:
+    sys.path.insert(0, str(ROOT / "scripts"))
+    module = importlib.import_module("hash_requirements")
+    archive = {"archive_info": {"hashes": {"sha256": "ab" * 32}}, "url": "https://somewhere.example/b.whl"}
+    install = [{"metadata": {"name": name, "version": "1"}, "download_info": archive} for name in ("b", "A")]
+    here = {"python_version": "3.11", "platform_machine": "x86_64", "platform_system": "Linux"}
+    written = module.hashed({"install": install, "environment": here})
+    assert [line.split()[0] for line in written.splitlines() if line[0] != "#"] == ["A==1", "b==1"]
+    assert "example" not in written
