@@ -40,6 +40,14 @@ def test_npz_unsorted_and_repeated(tmp_path: Path) -> None:
     assert A.nnz == 2
 
 
+def test_npz_repeated_and_sorted(tmp_path: Path) -> None:
+    """SciPy writes what it has: entries that stand twice, side by side, are added."""
+    data, indices, indptr = np.array([1.0, 2.0, 4.0]), np.array([0, 1, 1]), np.array([0, 3, 3])
+    A = scipy.sparse.csr_array((data, indices, indptr), (2, 3))
+    scipy.sparse.save_npz(tmp_path / "A.npz", A)
+    assert gs.load_npz(tmp_path / "A.npz").to_dense().tolist() == A.toarray().tolist()
+
+
 def test_npz_faults(tmp_path: Path) -> None:
     good = {"format": np.array(b"csr"), "shape": np.array([2, 3]), "data": np.ones(2)}
     good |= {"indices": np.array([0, 2], np.int32), "indptr": np.array([0, 1, 2], np.int32)}

@@ -142,11 +142,13 @@ def cpp_sites(path: Path, name: str) -> Iterator[Site]:
 
 def gated(line: str, sites: list[tuple[int, Site]]) -> str:
     """A line in which each of these changes is made if its number is that of the mutant that runs."""
-    begin, end = sites[0][1].begin, sites[0][1].end
-    text = f"({line[begin:end]})"
-    for number, site in sites:
-        text = f"(gossamer_mutant == {number} ? ({site.text}) : {text})"
-    return line[:begin] + text + line[end:]
+    for begin, end in sorted({(site.begin, site.end) for _, site in sites}, reverse=True):
+        text = f"({line[begin:end]})"
+        for number, site in sites:
+            if (site.begin, site.end) == (begin, end):
+                text = f"(gossamer_mutant == {number} ? ({site.text}) : {text})"
+        line = line[:begin] + text + line[end:]
+    return line
 
 
 # Python, where a file is written anew. Annotations, docstrings and the words of errors are not changed.
@@ -193,3 +195,18 @@ def code_of(tree: ast.AST) -> Iterator[ast.AST]:
             if isinstance(node, ast.AST) and not isinstance(node, SILENT):
                 yield node
                 yield from code_of(node)
+
+
+def listed_sites(listed: Path, root: Path) -> Iterator[Site]:
+    """The changes of planted.txt: "file: text  ->  other text", where the text stands in one line of the file."""
+    for line in listed.read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        name, rest = line.split(": ", 1)
+        before, after = rest.split("  ->  ")
+        lines = (root / name).read_text().splitlines()
+        places = [k for k, text in enumerate(lines) if before in text and not text.lstrip().startswith("//")]
+        if len(places) != 1:
+            raise SystemExit(f"{listed.name}: in {name}, {before} stands in {len(places)} lines instead of one")
+        begin = lines[places[0]].index(before)
+        yield Site(name, places[0] + 1, begin, begin + len(before), before, after)

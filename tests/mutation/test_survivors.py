@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import gossamer as gs
+from gossamer.nn.node_classifier import RECIPES, Trained
 
 ops = torch.ops.gossamer
 
@@ -156,3 +159,29 @@ def test_sampled_products_of_vectors_give_no_negative_zeros(runs: bool) -> None:
 def test_files_hold_matrices_without_rows_or_columns(shape: tuple[int, int], tmp_path: Path) -> None:
     gs.save_npz(tmp_path / "nothing.npz", gs.from_dense(torch.zeros(shape)))
     assert gs.load_npz(tmp_path / "nothing.npz").shape == shape
+
+
+def test_default_graphs_have_the_sizes_that_are_promised() -> None:
+    """Defaults are read by nobody who gives arguments, so they are compared with their documented values."""
+    promised = {
+        gs.datasets.power_law: {"num_nodes": 1000, "num_edges": 5000, "exponent": 2.5, "num_classes": 4},
+        gs.equations.golden: {"version": 1, "hidden": (8,), "heads": (2,), "seed": 0, "self_loops": True},
+    }
+    for function, defaults in promised.items():
+        parameters = inspect.signature(function).parameters
+        assert {name: parameters[name].default for name in defaults} == defaults
+
+
+def test_a_graph_is_equal_to_itself_alone() -> None:
+    """Comparing fields would ask tensors for one truth value."""
+    one, other = (gs.datasets.stochastic_block_model((60, 60), seed=0) for _ in range(2))
+    assert one == one
+    assert one != other
+    assert len({one, other}) == 2
+
+
+def test_what_training_returns_cannot_be_changed() -> None:
+    for record in (RECIPES["gcn"], Trained(0.5, 0.5, 0.5, 1, [])):
+        name = dataclasses.fields(record)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, 0)

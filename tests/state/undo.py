@@ -52,7 +52,7 @@ UNDONE: dict[str, list[tuple[str, str, str]]] = {
         ),
     ],
     "who asks a transpose first decides whether it is differentiated": [
-        ("_sparse_matrix.py", "with nullcontext() if tracing else _as_it_was(*self._born):", "with nullcontext():"),
+        ("_sparse_matrix.py", "with nullcontext() if tracing else as_it_was(*self._born):", "with nullcontext():"),
     ],
     "a transpose and its original hold each other": [
         ("_pattern.py", "T._T = weakref.ref(self)", "T._T = self"),
@@ -73,7 +73,11 @@ UNDONE: dict[str, list[tuple[str, str, str]]] = {
         ),
     ],
     "operands of two index widths are not made alike": [
-        ("_pattern.py", "return patterns if same else tuple(P.widened() for P in patterns)", "return patterns"),
+        (
+            "_pattern.py",
+            " if len({P.indptr.dtype for P in patterns}) == 1 else tuple(P.widened() for P in patterns)",
+            "",
+        ),
     ],
 }
 
