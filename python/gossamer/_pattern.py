@@ -90,8 +90,7 @@ class Pattern:
     def transpose(self) -> tuple[Tensor, Tensor, Tensor]:
         """indptr and indices of the transpose, and ``perm``: its entry q is entry ``perm[q]`` here. Kept."""
         if self._transpose is None:
-            # The arrays by name: tensors() has the transpose, too, once another thread has found it.
-            find = torch.ops.gossamer.transpose
+            find = torch.ops.gossamer.transpose  # not of tensors(), which has more once another thread has been here
             self._transpose = self.keep("transpose", lambda: find(self.indptr, self.indices, self.shape))
         return self._transpose
 
@@ -172,9 +171,8 @@ class Pattern:
 
     def levels_at_hand(self, upper: bool) -> list[Tensor]:
         """The same if they are kept, [] if not. Also [] for a tracer, which wants all tensors on one device."""
-        if torch.compiler.is_compiling() or ("levels", upper) not in self._kept:
-            return []
-        return self.levels(upper)
+        kept = not torch.compiler.is_compiling() and ("levels", upper) in self._kept
+        return self.levels(upper) if kept else []
 
     def analysis(self) -> Tensor:
         """What a factorisation can know from the pattern alone, as a handle for torch.ops.gossamer.factorize. Kept."""

@@ -99,3 +99,19 @@ def test_eight_threads_share_an_object(what: str) -> None:
             assert isinstance(found, list), found
             for got, wanted in zip(found, alone, strict=True):
                 assert torch.equal(got, wanted)
+
+
+def test_a_transpose_that_another_thread_finds_first() -> None:
+    """One thread is on its way to the op when another has found the transpose: both get the same."""
+    P = gs.poisson((4, 5), dtype=F64).pattern
+    keep, found = P.keep, []
+
+    def late(key: Any, make: Callable[[], Any], other: Any = None) -> Any:
+        P.keep = keep  # type: ignore[method-assign]
+        found.append(P.transpose())
+        P._kept.clear()
+        return keep(key, make, other)
+
+    P.keep = late  # type: ignore[method-assign]
+    for got, wanted in zip(P.transpose(), found[0], strict=True):
+        assert torch.equal(got, wanted)
