@@ -40,8 +40,10 @@ def solve_triangular(
     _check_operands("solve_triangular", "L", L, b)
     if L._original is not None:  # the upper triangle of Aᵀ is the transpose of the lower one of A
         L, upper, transpose = L._original, not upper, not transpose
-    tensors = L.pattern.tensors_for(b, L.values, with_transpose=transpose)
     L.pattern.check_simple("solve_triangular")
+    tensors = L.pattern.tensors_for(b, L.values, with_transpose=transpose)
+    if b.dim() == 1:  # along the runs of rows that a grid or a band has
+        tensors = L.pattern.with_runs(len(tensors) == 5)
     # A device needs none, and would have to tell the host where they begin: it uses those that were asked for.
     levels_of = L.pattern.levels_at_hand if L.values.is_cuda else L.pattern.levels
     levels = levels_of(upper) if L.shape[0] == L.shape[1] else []

@@ -7,6 +7,7 @@
 #include <gossamer/kernels/sddmm.h>
 #include <gossamer/kernels/spmm.h>
 #include <gossamer/kernels/transpose.h>
+#include <gossamer/kernels/triangular.h>
 #include "dense.h"
 #include "executors.h"
 
@@ -129,6 +130,69 @@ TYPED_TEST(RunsOf, TransposesReadTheValuesAtEqualSteps) {
                   got.data());
     expect_same_bits(got, want);
   }
+}
+
+// Both triangles of grids and bands, and those of their transposes, whose values are read through a permutation.
+template <class Types>
+struct TrianglesWithRuns : testing::Test {};
+using SolvedTypes = testing::Types<Types<float, int64_t>, Types<double, int32_t>>;
+TYPED_TEST_SUITE(TrianglesWithRuns, SolvedTypes);
+
+TYPED_TEST(TrianglesWithRuns, AreSolvedWithTheBitsOfPlainRows) {
+  using T = typename TypeParam::T;
+  using I = typename TypeParam::I;
+  Random random(74);
+  for (const OwnedPattern<I>& A :
+       {grid<I>(30, 40, false), grid<I>(25, 60, true), band<I>(500, 500, {-1, 0, 1}), band<I>(500, 500, {-9, -3, 0, 4}),
+        band<I>(400, 400, {-5, -4, -3, -2, -1, 0}), band<I>(300, 300, {0})}) {
+    OwnedPattern<I> B(A.rows, std::vector<std::vector<I>>(A.cols));
+    B.indices.resize(A.nnz());
+    std::vector<I> perm(A.nnz());
+    kernels::transpose(A.view(), B.indptr.data(), B.indices.data(), perm.data());
+    std::vector<T> values = random.values<T>(A.nnz());
+    for (T& value : values) value /= 16;  // the solution stays bounded, with a unit diagonal, too
+    int64_t pivot = -1;                   // of a row in the middle of a run
+    for (int64_t i = 0; i < A.rows; ++i)
+      for (int64_t p = A.indptr[i]; p < A.indptr[i + 1]; ++p)
+        if (A.indices[p] == i) values[p] += 1, pivot = i == A.rows / 2 ? p : pivot;
+    const auto b = random.values<T>(2 * A.rows);
+    const auto solved = [&](PatternView<I> L, const I* through, Triangle triangle, std::vector<T>& x) {
+      return kernels::solve_triangular(Pool(Threads(2)), Csr<T, I>{L, values.data(), 1, through}, triangle, Levels<I>{},
+                                       b.data(), 2, 1, x.data());
+    };
+    const auto expect_same = [&](const OwnedPattern<I>& P, const I* through, Triangle triangle, int64_t bad) {
+      const auto runs = kernels::find_runs(P.view(), through);
+      ASSERT_FALSE(runs.empty());
+      std::vector<T> want(P.rows, static_cast<T>(NAN)), got = want;
+      EXPECT_EQ(solved(P.view(), through, triangle, want), bad);
+      EXPECT_EQ(solved(with_runs(P.view(), runs), through, triangle, got), bad);
+      if (bad < 0) expect_same_bits(got, want);
+    };
+    for (const bool upper : {false, true})
+      for (const bool unit : {false, true}) {
+        expect_same(A, nullptr, {upper, unit}, -1);
+        expect_same(B, perm.data(), {upper, unit}, -1);
+      }
+    values[pivot] = 0;
+    for (const bool upper : {false, true}) {
+      expect_same(A, nullptr, {upper, false}, A.rows / 2);
+      expect_same(B, perm.data(), {upper, false}, A.rows / 2);
+    }
+  }
+}
+
+// More values than the caches hold are asked for ahead, beyond the last one, too.
+TEST(Runs, OfManyRowsHaveTheSameBits) {
+  Random random(75);
+  const auto A = band<int32_t>(50000, 50000, {-1, 0, 1});
+  const auto runs = kernels::find_runs(A.view());
+  const auto values = random.values<double>(A.nnz()), x = random.values<double>(A.cols);
+  ASSERT_TRUE(is_far<double>(A.nnz()));
+  std::vector<double> want(A.rows), got(A.rows);
+  kernels::spmm(Pool(Serial{}), Csr<double, int32_t>{A.view(), values.data()}, x.data(), 1, 1, want.data());
+  kernels::spmm(Pool(Threads(3)), Csr<double, int32_t>{with_runs(A.view(), runs), values.data()}, x.data(), 1, 1,
+                got.data());
+  expect_same_bits(got, want);
 }
 
 TEST(Runs, AreTheRowsThatRepeatEachOther) {

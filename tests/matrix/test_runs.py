@@ -75,6 +75,8 @@ def test_a_graph_has_none() -> None:
         for _ in range(3):
             A @ x
     assert lists.lengths == [2, 2, 2]
+    for with_transpose in (False, True):  # that there are none is kept, too
+        assert A.pattern.with_runs(with_transpose) is A.pattern.with_runs(with_transpose)
 
 
 def test_derivatives_along_runs() -> None:

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <gossamer/kernels/csr.h>
+#include <gossamer/kernels/prefetch.h>
 #include <gossamer/kernels/simd.h>
 
 namespace gossamer::kernels {
@@ -64,8 +65,9 @@ template <class I, class F>
   }
 }
 
-// The rows begin … end - 1 of the run of row b, which has n entries a row; x and y have `width` columns.
-template <int n, int width, bool permuted, class T, class I>
+// The rows begin … end - 1 of the run of row b, which has n entries a row; x and y have `width` columns. far: the
+// values come from the memory. Those of a transpose lie in n places, of which the last entry's is the first to be read.
+template <int n, int width, bool permuted, bool far, class T, class I>
 [[gnu::always_inline]] inline void spmm_run(const Csr<T, I>& A, int64_t b, int64_t begin, int64_t end, const T* x,
                                             T* y) {
   const int64_t p = A.indptr[b];
@@ -81,6 +83,7 @@ template <int n, int width, bool permuted, class T, class I>
   const auto rows = [&](const auto& step_of) GOSSAMER_INLINED {
     for (int64_t i = begin; i < end; ++i) {
       Sum<T> sum[width] = {};
+      if constexpr (far) prefetch_ahead(values[n - 1] + i * step_of(n - 1));
       for (int k = 0; k < n; ++k) {
         const auto a = static_cast<Sum<T>>(values[k][i * step_of(k)]);
         for (int c = 0; c < width; ++c) sum[c] += a * static_cast<Sum<T>>(columns[k][i * width + c]);
@@ -96,9 +99,9 @@ template <int n, int width, bool permuted, class T, class I>
 
 // The same with one column, as a function of its own: inlined beside each other, nine of these loops are a fifth
 // slower.
-template <int n, bool permuted, class T, class I>
+template <int n, bool permuted, bool far, class T, class I>
 [[gnu::noinline]] void spmv_run(const Csr<T, I>& A, int64_t b, int64_t begin, int64_t end, const T* x, T* y) {
-  spmm_run<n, 1, permuted>(A, b, begin, end, x, y);
+  spmm_run<n, 1, permuted, far>(A, b, begin, end, x, y);
 }
 
 // Calls f<n>() for n = 1 … most_entries.
@@ -116,14 +119,15 @@ template <int n = 1, class F>
 template <int width, bool permuted, class T, class I, class F>
 [[gnu::always_inline]] inline void spmm_runs(const Csr<T, I>& A, int64_t from, int64_t to, const T* x, T* y,
                                              const F& plain) {
+  const bool far = is_far<T>(A.nnz);
   for_each_run(A, from, to, [&](int64_t b, int64_t begin, int64_t end) GOSSAMER_INLINED {
     const int64_t entries = A.indptr[b + 1] - A.indptr[b];
     if (end - begin < 2 || entries == 0) return plain(begin, end);
     with_entries_of_run(entries, [&]<int n>() GOSSAMER_INLINED {
       if constexpr (width == 1)
-        spmv_run<n, permuted>(A, b, begin, end, x, y);
+        (far ? spmv_run<n, permuted, true, T, I> : spmv_run<n, permuted, false, T, I>)(A, b, begin, end, x, y);
       else if constexpr (n % 2 == 1 && n > 1)  // inner points of bands and grids: other runs are few
-        spmm_run<n, width, permuted>(A, b, begin, end, x, y);
+        spmm_run<n, width, permuted, false>(A, b, begin, end, x, y);
       else
         plain(begin, end);
     });

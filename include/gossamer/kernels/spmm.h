@@ -6,7 +6,6 @@
 // A: rows × cols.  X: (cols, heads, width), rows `ldx` apart.  Y: (rows, heads, width), contiguous.
 // One thread owns one row of Y and adds in the order of p: bitwise the same for every thread count.
 #pragma once
-#include <bit>
 
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/pieces.h>
@@ -157,11 +156,13 @@ void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t wi
 }
 
 // Into how many parts the rows of A are cut for spmv_transposed; 1: it is not worth it. It depends on A alone, and each
-// part beyond the first costs a vector of A.cols numbers.
+// part beyond the first costs a vector of A.cols numbers, cleared, filled and added: as much as two or three entries of
+// a column.
 template <class T, class I>
 int64_t scatter_parts(const Csr<T, I>& A) {
-  const auto filled = static_cast<uint64_t>(A.nnz / (3 * std::max<int64_t>(A.cols, 1)));
-  return is_far<T>(A.nnz) ? std::clamp<int64_t>(static_cast<int64_t>(std::bit_floor(filled)), 1, 4) : 1;
+  const int64_t in_a_column = A.nnz / std::max<int64_t>(A.cols, 1);
+  if (!is_far<T>(A.nnz) || in_a_column < 6) return 1;
+  return in_a_column < 28 ? 2 : 4;
 }
 
 // y = Aᵀ x for one matrix and one vector, without the transposed pattern: parts of A add what they have to a vector of

@@ -8,6 +8,7 @@
 // row towards the diagonal: bitwise the same for every thread count. A transposed solve is a row-wise solve with Lᵀ.
 #pragma once
 #include <gossamer/kernels/triangular_chunks.h>
+#include <gossamer/kernels/triangular_runs.h>
 #include <gossamer/kernels/types.h>
 
 namespace gossamer {
@@ -73,6 +74,7 @@ int64_t solve_triangular(const E& exec, const Csr<T, I>& L, Triangle triangle, c
   const auto run = [&]<bool upper> {
     if (units < threads && work / count >= 2 * worth_a_thread)
       return solve.template by_level<upper>(exec, levels, count, worth_a_thread);
+    if (L.heads * width == 1 && L.run_count > 0) return solve_by_runs<upper>(solve);
     if (threads > 1 && L.heads * width == 1 && seldom_needs_neighbours<upper>(L))
       return TriangularChunks<upper, T, I>(solve).run(exec, threads);
     const int64_t parts = std::min(threads, units);

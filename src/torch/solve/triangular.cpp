@@ -222,8 +222,9 @@ Tensor linalg::solve_triangular(const SparseMatrix& L, const Tensor& b, bool upp
   P.check_simple(op_name);
   // A device needs none, and would have to tell the host where they begin: it uses those that were asked for.
   const auto levels = L.values().is_cuda() ? P.levels_at_hand(upper) : P.levels(upper);
-  return ops::solve_triangular(P.tensors_for({b, L.values()}, transpose), L.values(), b, P.sym_shape(), levels, upper,
-                               unit_diagonal, transpose);
+  auto tensors = P.tensors_for({b, L.values()}, transpose);
+  if (b.dim() == 1) tensors = P.with_runs(std::move(tensors));
+  return ops::solve_triangular(tensors, L.values(), b, P.sym_shape(), levels, upper, unit_diagonal, transpose);
 }
 
 }  // namespace gossamer
