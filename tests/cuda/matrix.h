@@ -16,14 +16,13 @@
 #include <gossamer/kernels/csr.h>
 #include <gossamer/kernels/half.h>
 #include "emulator/emulator.h"
+#include "emulator/sanitizer.h"
 
 namespace gossamer::test {
 
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool under_tsan = true;  // a millisecond a CUDA thread: few cases, small ones
-#else
-inline constexpr bool under_tsan = false;
-#endif
+// Whether the program is one of ThreadSanitizer's, where a CUDA thread takes a millisecond: few cases, small ones.
+// Asked when it runs, for the tests are compiled once.
+inline const bool under_tsan = emulator::sanitizer::has_fibers();
 
 using Lengths = std::vector<int64_t>;  // entries of each row
 
@@ -144,12 +143,9 @@ struct Types {
   using Value = T;
   using Index = I;
 };
-#if defined(__SANITIZE_THREAD__)
-using AllTypes = testing::Types<Types<float, int64_t>, Types<bfloat16, int32_t>>;
-#else
+// Under ThreadSanitizer those with the numbers 2 and 4 alone: see CMakeLists.txt.
 using AllTypes =
     testing::Types<Types<float, int32_t>, Types<double, int32_t>, Types<bfloat16, int32_t>, Types<float16, int32_t>,
                    Types<float, int64_t>, Types<double, int64_t>, Types<bfloat16, int64_t>, Types<float16, int64_t>>;
-#endif
 
 }  // namespace gossamer::test

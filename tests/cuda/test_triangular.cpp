@@ -97,11 +97,11 @@ std::pair<std::vector<T>, int64_t> solved_by_levels(const Csr<T, I>& L, Triangle
 }
 
 template <class Types>
-struct TriangularOfType : testing::Test {};
+struct TriangularOfReal : testing::Test {};
 using RealTypes = testing::Types<std::pair<float, int32_t>, std::pair<double, int64_t>>;
-TYPED_TEST_SUITE(TriangularOfType, RealTypes);
+TYPED_TEST_SUITE(TriangularOfReal, RealTypes);
 
-TYPED_TEST(TriangularOfType, CudaEqualsPlainLoops) {
+TYPED_TEST(TriangularOfReal, CudaEqualsPlainLoops) {
   using T = typename TypeParam::first_type;
   using I = typename TypeParam::second_type;
   uint64_t turn = 0;
@@ -197,7 +197,7 @@ TYPED_TEST(KeptOfType, EqualsTheHost) {
     }
 }
 
-TYPED_TEST(TriangularOfType, LevelsAreThoseOfTheHost) {
+TYPED_TEST(TriangularOfReal, LevelsAreThoseOfTheHost) {
   using T = typename TypeParam::first_type;
   using I = typename TypeParam::second_type;
   std::mt19937 random(3);

@@ -34,6 +34,9 @@ inline void release(void* address) {
 inline void* create_fiber() {
   return __tsan_create_fiber ? __tsan_create_fiber(0) : nullptr;
 }
+inline bool has_fibers() {
+  return __tsan_create_fiber != nullptr;
+}
 inline void* current_fiber() {
   return __tsan_get_current_fiber ? __tsan_get_current_fiber() : nullptr;
 }
