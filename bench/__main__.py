@@ -80,7 +80,7 @@ def measure_bandwidth(options: argparse.Namespace, console: Console) -> dict[str
 
 
 def run(options: argparse.Namespace, console: Console) -> tuple[list[cells.Cell], dict[str, float]]:
-    """Bandwidth, then every cell."""
+    """Bandwidth, then every cell. Ctrl-C ends it early, with what was measured until then."""
     bandwidth = measure_bandwidth(options, console)
     wanted = cells.Options(
         rows=options.rows,
@@ -94,9 +94,20 @@ def run(options: argparse.Namespace, console: Console) -> tuple[list[cells.Cell]
     )
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:  # no thread beside us
-        task = progress.add_task("")
-        measured = cells.run(ROWS, wanted, lambda text: progress.update(task, description=text, refresh=True))
-        return list(measured), bandwidth
+        task, start = progress.add_task(""), time.time()
+
+        def tell(text: str) -> None:
+            progress.update(task, description=text, refresh=True)
+            if not console.is_terminal:  # a log has no line that changes
+                console.print(f"{time.time() - start:6.0f} s  {text}", highlight=False)
+
+        measured = []
+        try:
+            for cell in cells.run(ROWS, wanted, tell):
+                measured.append(cell)
+        except KeyboardInterrupt:
+            console.print("Ended early: what follows is not all.", style="yellow")
+        return measured, bandwidth
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

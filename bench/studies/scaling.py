@@ -84,6 +84,11 @@ def exponent(nnz: Sequence[float], seconds: Sequence[float]) -> float:
     return float(np.polyfit(np.log(nnz), np.log(seconds), 1)[0])
 
 
+def fastest(seconds: Sequence[float]) -> float:
+    """The least of the times. On some machines a thread's clock now and then stands still: 0 is no time of a call."""
+    return min((s for s in seconds if s > 0), default=float("nan"))
+
+
 def measure(op: Op, name: str, n: int, seconds: float, first: bool) -> dict[str, float]:
     """One size: all contenders of Table 2 must agree at the first, ours with SciPy at every one."""
     contest = op.make(n)
@@ -96,9 +101,9 @@ def measure(op: Op, name: str, n: int, seconds: float, first: bool) -> dict[str,
     return {
         "nnz": 3 * n - 2,
         "bytes": op.bytes_a_row * n,
-        "forward": min(forward[OURS]),
-        "backward": min(backward[OURS]),
-        "scipy": min(forward[SCIPY]),
+        "forward": fastest(forward[OURS]),
+        "backward": fastest(backward[OURS]),
+        "scipy": fastest(forward[SCIPY]),
     }
 
 

@@ -139,11 +139,29 @@ def test_check_compares_shapes_and_lets_a_contender_decline() -> None:
         check("t", {"a": lambda: torch.ones(3), "b": lambda: torch.ones(4)}, 1.0)
 
 
-def test_race_takes_turns() -> None:
+def raced(seconds: dict[str, float], budget: float) -> tuple[list[str], dict[str, list[float]]]:
+    """A race by a clock of our own, which each contender sets forward: who ran, and the times."""
     order: list[str] = []
-    samples = race({name: lambda name=name: order.append(name) or sum(range(10**6)) for name in "abc"}, budget=1e-9)
-    assert order[:6] == list("abcabc")
-    assert all(len(seconds) >= 1 for seconds in samples.values())
+    now = [0.0]
+
+    def run(name: str) -> None:
+        order.append(name)
+        now[0] += seconds[name]
+
+    return order, race({name: lambda name=name: run(name) for name in seconds}, budget, clock=lambda: now[0])
+
+
+def test_race_takes_turns() -> None:
+    order, samples = raced({"a": 1.0, "b": 2.0, "c": 3.0}, budget=1e-9)
+    assert order == list("abcabcabc")
+    assert samples == {"a": [1.0] * 2, "b": [2.0] * 2, "c": [3.0] * 2}
+
+
+def test_race_waits_for_nobody_who_is_far_behind() -> None:
+    order, samples = raced({"a": 1.0, "b": 4.0, "c": 40.0}, budget=3.0)
+    assert order == list("abcababa")
+    assert samples == {"a": [1.0] * 3, "b": [4.0] * 2, "c": [40.0]}
+    assert raced({"a": 1.0, "c": 40.0}, budget=41.0)[1]["c"] == [40.0] * 2  # it has not spent its budget
 
 
 @pytest.mark.parametrize("name", matrices.DEFAULT)

@@ -40,6 +40,11 @@ def test_exponent_is_the_least_squares_slope() -> None:
     assert scaling.exponent(nnz.tolist(), (nnz * noise).tolist()) == pytest.approx(slope, abs=1e-12)
 
 
+def test_a_clock_that_stood_still_measured_nothing() -> None:
+    assert scaling.fastest([3e-6, 0.0, 2e-6]) == 2e-6
+    assert np.isnan(scaling.fastest([0.0, 0.0]))
+
+
 def test_fit_uses_the_sizes_beyond_twice_the_cache_alone() -> None:
     nnz = [2.0**k for k in range(10)]
     bend = [1.0 if x < 2**5 else x**1.5 for x in nnz]  # flat in the cache
