@@ -4,6 +4,7 @@
 # make state   long runs of the state machines        make mutation   do the tests notice changed operators?
 # make bench-check   the instructions of the kernels beside those on record   make check   lint, kernels and the table, in minutes
 # make fuzz   ten million executions of the fuzzers                   make test-large   more than 2³¹ entries, in 20 GiB
+# make test-threads, test-clang, test-aarch64   ThreadSanitizer, another compiler, another processor
 # make HASHED=1 …   installs packages by their hashes
 # Everything lives in .venv and build/; a second run starts in seconds.
 SHELL := /bin/bash
@@ -17,7 +18,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-.PHONY: demo test check test-aarch64 test-large fuzz state mutation bench bench-check gpu-report docs lint format build all \
+.PHONY: demo test check test-aarch64 test-clang test-threads test-large fuzz state mutation bench bench-check gpu-report docs lint format build all \
         setup dev clean
 
 # Threads that wait sleep: with other processes on the cores, spinning ones cost the report two minutes of five.
@@ -61,9 +62,13 @@ mutation: build
 test-aarch64: setup
 	scripts/aarch64.sh
 
-# The torch-free core by clang, with its tests: see scripts/clang.sh. Takes minutes, and apt for clang, or CLANG=.
+# The library by clang, with its tests: see scripts/clang.sh. Takes twenty minutes, and apt for clang, or CLANG=.
 test-clang: setup
 	scripts/clang.sh
+
+# What eight threads share, with the library under ThreadSanitizer: see scripts/threads.sh. Takes ten minutes.
+test-threads: setup
+	scripts/threads.sh
 
 # The fuzzers for as long as ten million executions take; `make fuzz SEED=2 MILLIONS=1` other ones. See tests/fuzz.
 SEED ?= 1

@@ -154,7 +154,8 @@ TEST(Structure, ReductionsAndElementwiseEqualDense) {
   EXPECT_TRUE(same(2 * -A / 4.0, -D / 2));
   EXPECT_TRUE(same(A * d[1], D * 2) && same(A / d[1], D / 2));
   EXPECT_TRUE(same(A.abs().pow(2), D * D));
-  EXPECT_TRUE(same(A.map([](const torch::Tensor& v) { return v.sinh(); }), D.sinh()));
+  // torch rounds sinh in another way where fewer numbers are left than its vectors have.
+  EXPECT_TRUE(torch::allclose(A.map([](const torch::Tensor& v) { return v.sinh(); }).to_dense(), D.sinh()));
   EXPECT_TRUE(same(A.scale_rows(d), D * d.unsqueeze(1)) && same(A.scale_cols(e), D * e));
   EXPECT_TRUE(gs::allclose(A, gs::from_dense(D + 1e-12)) && !gs::allclose(A, A.tril()));
 }

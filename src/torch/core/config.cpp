@@ -32,11 +32,10 @@ static std::string cuda_kernels() {
 }
 
 std::string show_config() {
-  const std::string threads = std::to_string(at::get_num_threads());
-  return std::string("gossamer: ") + GOSSAMER_VERSION + "\nvector code: " + name(simd_level()) +
-         "\nthreads: " + threads + " (torch's pool; torch.set_num_threads)" + "\ntorch: " TORCH_VERSION +
-         "\ncuda kernels: " + cuda_kernels() + "\nsolver engines: " + engine_names() +
-         "\nsolver engines on a device: " + device_engine_names();
+  return c10::str("gossamer: ", GOSSAMER_VERSION, "\nvector code: ", name(simd_level()),
+                  "\nthreads: ", at::get_num_threads(), " (torch's pool; torch.set_num_threads)",
+                  "\ntorch: ", TORCH_VERSION, "\ncuda kernels: ", cuda_kernels(), "\nsolver engines: ", engine_names(),
+                  "\nsolver engines on a device: ", device_engine_names());
 }
 
 static const Composites composites = Composites().def("show_config() -> str", show_config);

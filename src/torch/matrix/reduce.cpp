@@ -109,7 +109,8 @@ bool ops::allclose(TensorList A, const Tensor& values_A, TensorList B, const Ten
   check_same_dtype("allclose", "B", values_B, "A", values_A);
   if (at::equal(A[0], B[0]) && at::equal(A[1], B[1])) return at::allclose(values_A, values_B, rtol, atol, equal_nan);
   const Tensor rows = at::cat({row_indices(A[0], A[1]), row_indices(B[0], B[1])}), cols = at::cat({A[1], B[1]});
-  const auto [indptr, indices, slot] = coo(rows, cols, shape);
+  const auto both = coo(rows, cols, shape);
+  const Tensor &indices = std::get<1>(both), &slot = std::get<2>(both);
   auto size = values_A.sizes().vec();
   size[0] = indices.size(0);
   const auto on_both = [&](const Tensor& values, int64_t from) {

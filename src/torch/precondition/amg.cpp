@@ -51,7 +51,7 @@ struct Hierarchy {
   // The same without derivatives, in fused passes. b: (rows of level k, columns), contiguous.
   Tensor fused_cycle(size_t k, const Tensor& b) const {
     if (k == levels.size()) return coarse_solve(b);
-    const auto& [A, P, inverse] = levels[k];
+    const SparseMatrix &A = levels[k].A, &P = levels[k].P;
     const int64_t width = b.size(1);
     const Tensor x = empty_result(b.sym_sizes(), b.options()), c = at::empty({P.cols(), width}, b.options());
     const Tensor places = diagonal_places(A.pattern());
@@ -60,7 +60,7 @@ struct Hierarchy {
         const auto view = [](const SparseMatrix& M) {
           return Csr<T, I>{{M.rows(), M.cols(), M.nnz(), ptr<I>(M.indptr()), ptr<I>(M.indices())}, ptr<T>(M.values())};
         };
-        const kernels::CycleLevel<T, I> level{view(A), view(P), ptr<I>(places), ptr<T>(inverse)};
+        const kernels::CycleLevel<T, I> level{view(A), view(P), ptr<I>(places), ptr<T>(levels[k].inverse)};
         kernels::descend(exec, level, ptr<T>(b), width, mutable_ptr<T>(x), mutable_ptr<T>(c));
         const Tensor e = fused_cycle(k + 1, c);
         kernels::ascend(exec, level, ptr<T>(b), ptr<T>(e), width, mutable_ptr<T>(x));

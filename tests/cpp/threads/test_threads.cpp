@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One matrix, one factor, one layer, used by eight threads at once, forward and backward: every thread gets the bits
 // that one alone gets. The objects are new each time, so that what they find once and keep is asked for by all at once.
-// ThreadSanitizer does not watch it yet.
+// `make test-threads` runs it with the library under ThreadSanitizer.
 #include <gossamer/gossamer.h>
 #include <gossamer/nn.h>
 #include <gtest/gtest.h>
