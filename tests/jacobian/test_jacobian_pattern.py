@@ -80,3 +80,18 @@ def test_pattern_kept_when_asked() -> None:
     assert torch.equal(K(-u).to_dense(), torch.func.jacfwd(f)(-u))  # it grows
     assert K.pattern.nnz == 400
     assert torch.equal(K(u).to_dense(), torch.eye(200, dtype=f64))
+
+
+def test_pattern_of_a_hessian_kept_when_asked() -> None:
+    def f(u: Tensor) -> Tensor:
+        return torch.where(u[0] > 0, u.square().sum(), (u[1:] * u[:-1]).sum())
+
+    u = numbers(50).abs()
+    H = gs.hessian(f)
+    assert H(u).nnz == 50
+    assert H(-u).nnz == 98
+    assert H.pattern is None
+    K = gs.hessian(f, keep_pattern=True)
+    assert K(u).pattern is K.pattern
+    assert torch.equal(K(-u).to_dense(), torch.func.hessian(f)(-u))  # it grows
+    assert K.pattern.nnz == 148

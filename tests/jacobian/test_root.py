@@ -100,6 +100,7 @@ def test_start_at_the_root() -> None:
     b = numbers(3).requires_grad_()
     x, info = root(lambda x, b: x - b, b.detach(), (b,))
     assert info == (0, 0.0, True)
+    assert root(lambda x, b: x - b, b.detach(), (b,), maxiter=0)[1] == (0, 0.0, True)  # which takes no step
     x.sum().backward()
     assert torch.equal(cast(Tensor, b.grad), torch.ones(3, dtype=f64))
     # An end that cannot be reached is none: the step is a rounding error.

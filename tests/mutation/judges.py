@@ -20,7 +20,8 @@ import torch  # noqa: F401
 
 ROOT = Path(__file__).parents[2]
 QUICK = "not cuda and not compiles and not opcheck"
-OPS = [f"tests/table/test_{name}.py" for name in ("ops", "bad_input", "complex", "front_ends", "structure_mistakes")]
+ROWS = ("ops", "patterns", "bad_input", "complex", "front_ends", "structure_mistakes")
+OPS = [f"tests/table/test_{name}.py" for name in ROWS]
 ALL = [["tests/mutation", *OPS, "-k", QUICK], ["tests/table/test_raw_ops.py", "-k", QUICK], ["tests/site/test_docs.py"]]
 RANKS = [
     ["tests/distributed/test_partition.py", "tests/distributed/test_files.py"],
@@ -28,6 +29,8 @@ RANKS = [
 ]
 WITHOUT = ["--ignore=tests/matrix/test_pages.py", "-k", "not real_matrices"]  # slow ones
 FAMILIES = {  # of files, and the tests that are theirs, quick ones first
+    r"_interrupt|signals": [["tests/faults/test_signals.py"]],
+    r"_library": [["tests/site/test_torch_version.py"]],
     r"distributed|_two_level|partition": RANKS,
     r"__main__|equations": [["tests/programs/test_command_line.py", "tests/graphs/test_golden.py"]],
     r"_construct|/coo|triplets": [["tests/files/test_npz.py", "tests/matrix/test_construct.py"]],
@@ -46,7 +49,9 @@ NAMES = {  # of ops and functions, which rows of the table and tests are called 
     ".h": r"\bvoid (\w+)\(",
     ".cpp": r'(?:schema = |def\()"(\w+)\(|^(?:SparseMatrix|Tensor) (?:SparseMatrix::)?(\w+)\(',
 }
-ALSO = {r"structure|submatrix|entries|band": ["slice", "index", "row", "column", "entry", "mask", "stack", "diag"]}
+ALSO = {r"structure|submatrix|entries|band": ["slice", "index", "-row", "column", "entry", "mask", "stack", "diag"]}
+# No name of a function tells rows apart that stands in the names of tests, or of kinds of matrices such as "one row".
+IN_ALL = re.compile("forward|autograd|batched|main|check|run|not|and|equals|grad(ient)?|row|rows|entries|make|find")
 Command = list[str]
 
 
@@ -74,7 +79,7 @@ def words(file: str) -> list[str]:
     for one in including:
         hits = re.findall(NAMES[one.suffix], one.read_text(), re.MULTILINE)
         found |= {name for hit in hits for name in ([hit] if isinstance(hit, str) else hit)}
-    return sorted(found - {"", "forward", "autograd", "batched", "main", "check", "run", "not", "and", "or"})
+    return sorted(word for word in found if len(word) > 2 and not IN_ALL.fullmatch(word))
 
 
 class Court:
@@ -112,7 +117,9 @@ class Court:
         if code == 0 or (code == 5 and not command[0].startswith("/")):  # pytest: no test of that name
             return ""
         text = self.log.read_text(errors="replace")
-        hit = re.search(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE) or re.search(r"FAILED  \] (\w+\S+)", text)
+        # The parameters of a test may have blanks in their names; " - " begins what it said.
+        named = re.search(r"^(?:FAILED|ERROR) (\S+::\w+\[.*?\](?= - |$)|\S+)", text, re.MULTILINE)
+        hit = named or re.search(r"FAILED  \] (\w+\S+)", text)
         ended = signal.Signals(-code).name if code < 0 else f"exit {code}"
         if not hit:
             return f"{Path(command[0]).name} ({ended})"
@@ -135,6 +142,7 @@ class Court:
             os.environ.clear()
             os.environ.update(environment)
             sys.path.insert(0, environment["PYTHONPATH"])
+            sys.dont_write_bytecode = False  # pytest rewrites hypothesis and the tests: once, not for each change
             options = ["-x", "-q", "-p", "no:cacheprovider", "--tb=line", "-rfE"]
             code = int(pytest.main([*options, *command]))
             sys.stdout.flush()

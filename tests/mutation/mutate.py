@@ -50,7 +50,7 @@ def sample(kind: str, given: argparse.Namespace) -> list[Site]:
     total = [site for name in sorted(drawn) for site in sites[name]]
     print(f"{kind}: {len(total)} changes in {len(drawn)} of {len(names)} files", flush=True)
     chosen = draw.sample(total, min(getattr(given, kind), len(total)))
-    return sorted(chosen, key=lambda site: (site.file, site.line))
+    return sorted(chosen, key=lambda site: (site.file, site.line))  # as they are numbered and compiled
 
 
 def planted(kind: str, only: str) -> list[Site]:
@@ -99,8 +99,7 @@ def changed_copy(site: Site | None, scratch: Path) -> Path:
         return scratch / "python"
     path = scratch / site.file
     lines = path.read_text().split("\n")
-    line = lines[site.line - 1]
-    lines[site.line - 1] = line[: site.begin] + site.text + line[site.end :]
+    lines[site.line - 1] = site.changed
     path.write_text("\n".join(lines))
     return scratch / "python"
 
@@ -125,7 +124,9 @@ def judge(kind: str, numbered: Numbered, given: argparse.Namespace) -> Counter[s
     court = Court(given.scratch / f"{kind}.log", given.limit)
     reasons, before = answered(), noticed_before(given.log)
     fates: Counter[str] = Counter()
-    for number, site in sorted(numbered.items(), key=lambda one: one[1] not in given.once):
+    # In any order, so that what is judged when time is over is a fair sample; those that once survived come first.
+    order = random.Random(given.seed).sample(sorted(numbered.items()), len(numbered))
+    for number, site in sorted(order, key=lambda one: one[1] not in given.once):
         name = without_line(str(site))
         if name in reasons or name in before:
             fates["answered" if name in reasons else "killed"] += 1

@@ -45,11 +45,17 @@ class Site:
     line: int
     begin: int
     end: int
-    before: str
+    row: str
     text: str
 
+    @property
+    def changed(self) -> str:
+        return self.row[: self.begin] + self.text + self.row[self.end :]
+
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.before.strip()}  ->  {self.text.strip()}"
+        """With the whole line without its comment: a change of 1 to 2 would be called as every other in the file."""
+        before, after = (re.split("  (?:#|//) ", row)[0].strip() for row in (self.row, self.changed))
+        return f"{self.file}:{self.line}: {before}  ->  {after}"
 
 
 def variants(expression: str) -> Iterator[str]:
@@ -135,9 +141,9 @@ def cpp_sites(path: Path, name: str) -> Iterator[Site]:
             if not expression.strip():
                 continue
             for changed in variants(expression):
-                yield Site(name, number, begin, end, expression, changed)
+                yield Site(name, number, begin, end, line, changed)
             if is_if:
-                yield Site(name, number, begin, end, expression, "true")
+                yield Site(name, number, begin, end, line, "true")
 
 
 def gated(line: str, sites: list[tuple[int, Site]]) -> str:
@@ -174,7 +180,7 @@ def python_sites(path: Path, name: str) -> Iterator[Site]:
         seen.add((node.lineno, begin, end))
         expression = lines[node.lineno - 1][begin:end]
         for changed in own_variants(node, expression):
-            yield Site(name, node.lineno, begin, end, expression, changed)
+            yield Site(name, node.lineno, begin, end, lines[node.lineno - 1], changed)
 
 
 def own_variants(node: ast.expr, expression: str) -> Iterator[str]:
@@ -209,4 +215,4 @@ def listed_sites(listed: Path, root: Path) -> Iterator[Site]:
         if len(places) != 1:
             raise SystemExit(f"{listed.name}: in {name}, {before} stands in {len(places)} lines instead of one")
         begin = lines[places[0]].index(before)
-        yield Site(name, places[0] + 1, begin, begin + len(before), before, after)
+        yield Site(name, places[0] + 1, begin, begin + len(before), lines[places[0]], after)
