@@ -60,7 +60,8 @@ struct KrylovOptions {
 };
 
 // A: symmetric positive definite (cg), symmetric (minres), any square matrix (gmres, bicgstab), any matrix (lsmr, which
-// gives the x of min ‖b - A x‖² + damp² ‖x‖², the smallest if there are several, and takes no M).
+// gives the x of min ‖b - A x‖² + damp² ‖x‖², the smallest if there are several; its M approximates the inverse of
+// AᵀA + damp², or of AAᵀ + damp² if A is wide, and is symmetric positive definite).
 // b: (n,) or (n, k). Columns are solved together and frozen one by one.
 KrylovResult cg(const SparseMatrix& A, const Tensor& b, const KrylovOptions& options = {});
 KrylovResult minres(const SparseMatrix& A, const Tensor& b, const KrylovOptions& options = {});

@@ -147,7 +147,7 @@ def lsmr(
     rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: None = None,
+    M: Any = None,
     callback: Callback | None = None,
     check: bool = True,
     adjoint_rtol: float | None = None,
@@ -156,8 +156,10 @@ def lsmr(
     """x that makes ‖b - A x‖² + damp² ‖x‖² smallest, and is itself smallest if there are several: (x, info).
 
     A: (m, n), of any shape. Done when ‖Aᵀ(b - A x) - damp² x‖ ≤ max(rtol ‖Aᵀ b‖, atol), which is also
-    ``info.residual``; maxiter is 10 max(m, n). x0 is for problems that have one solution, m ≥ n without damp. M must be
-    None. All else as ``cg``.
+    ``info.residual``; maxiter is 10 max(m, n). x0 is for problems that have one solution, m ≥ n without damp.
+
+    M: a symmetric positive definite approximation of (AᵀA + damp²)⁻¹ or, if A is wide, of (AAᵀ + damp²)⁻¹: a
+    preconditioner or a factor of that product. x is the same for every M. All else as ``cg``.
 
     Gradient: that of A⁺ b for A of full rank (tall or wide), or with damp > 0 of any A, by two or three more solves.
     A rank that is not full has no derivative, for the solution jumps there; damp makes it smooth.
@@ -166,9 +168,7 @@ def lsmr(
     >>> gs.linalg.lsmr(A, torch.tensor([1.0, 3.0]))[0].round(decimals=4)
     tensor([2.])
     """
-    if M is not None:
-        raise ValueError("lsmr: takes no preconditioner; scale the columns of A instead")
-    return _solve("lsmr", A, b, x0, rtol, atol, maxiter, None, callback, check, adjoint_rtol, unrolled, damp=damp)
+    return _solve("lsmr", A, b, x0, rtol, atol, maxiter, M, callback, check, adjoint_rtol, unrolled, damp=damp)
 
 
 def _solve(

@@ -55,18 +55,20 @@ class Call:
     callback: Callable[[KrylovInfo], object] | None
     unrolled: bool = False
     group: str = ""  # of the processes that have parts of the rows
+    m_of_rows: bool = False  # lsmr, square: M approximates (A Aᵀ)⁻¹ instead of (Aᵀ A)⁻¹
 
     def derivative(self, other: bool) -> Call:
         """To the tolerance of derivatives, relative to what comes in, and always checked; with Mᵀ if `other`."""
         M = self._transposed_M() if other else self.M
-        return replace(self, rtol=self.adjoint_rtol, atol=0.0, check=True, callback=None, M=M)
+        how = replace(self, rtol=self.adjoint_rtol, atol=0.0, check=True, callback=None)
+        return replace(how, M=M, m_of_rows=self.m_of_rows != other)
 
     def _transposed_M(self) -> Any:
         if self.M is None or isinstance(self.M, Factored):
             return None if self.M is None else self.M.T
         if hasattr(self.M, "T"):
             return self.M.T
-        if self.method in ("cg", "minres"):
+        if self.method in ("cg", "minres", "lsmr"):
             return self.M  # it is symmetric, or the method itself would not work
         raise TypeError(
             f"{self.method}: the gradient needs Mᵀ: give the callable M an attribute T, or use a SparseMatrix"
@@ -78,8 +80,9 @@ class Call:
         """(x, info): asks the method what it wants multiplied, and does it."""
         ops = torch.ops.gossamer
         rows, cols = shape[::-1] if t else shape
-        how = self.rtol, self.atol, self.maxiter, self.restart, self.damp, self.M is not None, self.unrolled
-        run = ops.krylov_begin(b, x0, rows, cols, self.method, *how, self.callback is not None, self.group)
+        how = self.rtol, self.atol, self.maxiter, self.restart, self.damp, self.M is not None
+        also = self.m_of_rows, self.unrolled, self.callback is not None, self.group
+        run = ops.krylov_begin(b, x0, rows, cols, self.method, *how, *also)
         answer = None
         while True:
             ask, question = ops.krylov_next(run, answer)
@@ -198,6 +201,7 @@ def _by_op(
     t = A._original is not None
     A = A if A._original is None else A._original
     tensors = A.pattern.with_runs(True)
+    m_t = m_t and call.method != "lsmr"  # whose M is symmetric: there m_t says on which side of a square A it stands
     how = call.method, call.rtol, call.atol, call.maxiter, call.restart, call.damp, call.check, call.adjoint_rtol
     try:
         x, info = torch.ops.gossamer.krylov_solve.default(tensors, A.values, b, x0, M, A.shape, *how, t, m_t)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Op: `krylov_solve`, x = A⁻¹ b, or A⁻ᵀ b if t, by an iteration. The derivative knows nothing of the iteration; it is
 // that of every linear solve (linear_solve.h), with Mᵀ where A is transposed, and t is kept for symmetric matrices,
-// too: their perturbations need not be symmetric. lsmr has that of least squares: least_squares.h.
+// too: their perturbations need not be symmetric. lsmr has that of least squares: least_squares.h. Its M is symmetric,
+// and stays with the rows or columns of A that it is for: for a square A, with those of the rows if m_t.
 #include <ATen/ATen.h>
 
 #include "core/csr.h"
@@ -104,13 +105,16 @@ Result forward(TensorList pattern, const Tensor& values, const Tensor& b, const 
   TORCH_CHECK_VALUE(b.dim() <= 2 && (!x0 || (x0->dim() == b.dim() && x0->sizes().slice(1) == b.sizes().slice(1))), op,
                     ": b must be (n,) or (n, k), and x0 likewise, not ", shape_text(b), x0 ? shape_text(*x0) : "");
   const auto preconditioner = M ? ops::preconditioner_of(*M) : nullptr;
+  TORCH_CHECK_VALUE(!M || preconditioner->size() == std::min(rows, cols), op, ": M must have ", std::min(rows, cols),
+                    " rows", rows == cols ? "" : ", as many as A has rows or columns, whichever are fewer", ", not ",
+                    preconditioner->size());
   const Tensor v = values.contiguous();
   const krylov::Products products{[&](const Tensor& x) { return ops::spmm(pattern, v, x, shape, t); },
                                   [&](const Tensor& u) { return ops::spmm(pattern, v, u, shape, !t); },
                                   [&](const Tensor& r) { return preconditioner->apply(r, m_t); }};
   const auto solve = [&](const Tensor& rhs, const OptionalTensor& start, int64_t first) {
-    const krylov::Problem problem{name,    rows,    cols, rhs,           start, rtol, atol,
-                                  maxiter, restart, damp, M.has_value(), false, false};
+    const krylov::Problem problem{name,    rows,    cols, rhs,           start, rtol,  atol,
+                                  maxiter, restart, damp, M.has_value(), m_t,   false, false};
     return krylov::drive(problem, products, t ? name + " with the transpose" : name, check, first);
   };
   return in_groups(b, x0, groups_of(A, b, M.has_value()), solve);

@@ -22,10 +22,22 @@ struct Driven {
 
 Tensor krylov_begin(const Tensor& b, const std::optional<Tensor>& x0, int64_t rows, int64_t cols,
                     c10::string_view method, double rtol, double atol, int64_t maxiter, int64_t restart, double damp,
-                    bool preconditioned, bool unrolled, bool reports, c10::string_view group) {
-  const krylov::Problem problem{
-      std::string(method), rows, cols, b, x0, rtol, atol, maxiter, restart, damp, preconditioned, unrolled, reports,
-      std::string(group)};
+                    bool preconditioned, bool m_of_rows, bool unrolled, bool reports, c10::string_view group) {
+  const krylov::Problem problem{std::string(method),
+                                rows,
+                                cols,
+                                b,
+                                x0,
+                                rtol,
+                                atol,
+                                maxiter,
+                                restart,
+                                damp,
+                                preconditioned,
+                                m_of_rows,
+                                unrolled,
+                                reports,
+                                std::string(group)};
   return handle_of<Driven>({std::make_shared<Driven>(Driven{problem, krylov::begin(problem)})}, {});
 }
 
@@ -48,7 +60,8 @@ const Composites composites =
     Composites()
         .def(
             "krylov_begin(Tensor b, Tensor? x0, int rows, int cols, str method, float rtol, float atol, int maxiter, "
-            "int restart, float damp, bool preconditioned, bool unrolled, bool reports, str group='') -> Tensor",
+            "int restart, float damp, bool preconditioned, bool m_of_rows, bool unrolled, bool reports, str group='') "
+            "-> Tensor",
             krylov_begin)
         .def("krylov_next(Tensor run, Tensor? answer) -> (int, Tensor)", krylov_next)
         .def("krylov_end(Tensor run, bool check, str what) -> (Tensor, Tensor)", krylov_end);

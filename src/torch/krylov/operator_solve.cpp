@@ -28,8 +28,9 @@ Products products_of(const LinearOperator& A, const variable_list& params, const
 std::tuple<Tensor, Tensor> run(const std::string& method, const LinearOperator& A, const variable_list& params,
                                const Tensor& b, const KrylovOptions& o, bool t, bool m_t) {
   const auto [rows, cols] = A.shape();
-  const Problem problem{method,     t ? cols : rows, t ? rows : cols, b,         o.x0,       *o.rtol,          o.atol,
-                        *o.maxiter, o.restart,       o.damp,          bool(o.M), o.unrolled, bool(o.callback), o.group};
+  const Problem problem{method,     t ? cols : rows,  t ? rows : cols, b,      o.x0,      *o.rtol,
+                        o.atol,     *o.maxiter,       o.restart,       o.damp, bool(o.M), m_t,
+                        o.unrolled, bool(o.callback), o.group};
   return drive(problem, products_of(A, params, o, t, m_t), t ? method + " with the transpose" : method,
                o.check && !o.unrolled);
 }

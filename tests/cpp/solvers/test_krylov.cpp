@@ -107,8 +107,14 @@ TEST(Krylov, LeastSquaresOfOperatorsInAllShapes) {
     const Tensor y = damp == 0 ? torch::mv(torch::linalg_pinv(W), b)
                                : torch::linalg_solve(torch::mm(W.t(), W) + damp * damp * I, torch::mv(W.t(), b));
     EXPECT_TRUE(torch::allclose(x, y));
-    const Tensor ours = torch::autograd::grad({x.sin().sum()}, {W})[0];
-    EXPECT_TRUE(torch::allclose(ours, torch::autograd::grad({y.sin().sum()}, {W})[0]));
+    const Tensor want = torch::autograd::grad({y.sin().sum()}, {W})[0];
+    EXPECT_TRUE(torch::allclose(torch::autograd::grad({x.sin().sum()}, {W})[0], want));
+    const Tensor D = W.detach(), normal = rows > cols ? torch::mm(D.t(), D) : torch::mm(D, D.t());
+    const Tensor inverse = torch::linalg_inv(normal + 0.1 * torch::eye(3, f64));
+    const auto M = la::preconditioner(3, [inverse](const Tensor& r, bool) { return torch::matmul(inverse, r); });
+    const Tensor z = la::lsmr(A, b, {.rtol = 1e-13, .M = M, .damp = damp}).x;
+    EXPECT_TRUE(torch::allclose(z, y));
+    EXPECT_TRUE(torch::allclose(torch::autograd::grad({z.sin().sum()}, {W})[0], want));
   }
 }
 

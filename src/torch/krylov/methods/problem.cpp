@@ -10,8 +10,8 @@ bool is_symmetric_method(const std::string& method) {
 }
 
 std::shared_ptr<Krylov> begin(const Problem& problem) {
-  const auto& [method, rows, cols, b, x0, rtol, atol, maxiter, restart, damp, preconditioned, unrolled, reports,
-               group] = problem;
+  const auto& [method, rows, cols, b, x0, rtol, atol, maxiter, restart, damp, preconditioned, m_of_rows, unrolled,
+               reports, group] = problem;
   const bool squares = method == "lsmr";
   TORCH_CHECK_VALUE(squares || is_symmetric_method(method) || method == "gmres" || method == "bicgstab",
                     "krylov: ", method, " is none of cg, minres, gmres, bicgstab, lsmr");
@@ -34,7 +34,6 @@ std::shared_ptr<Krylov> begin(const Problem& problem) {
                     ", ", atol, ", ", damp);
   TORCH_CHECK_VALUE(maxiter >= 0 && restart >= 1, op, ": maxiter must be at least 0 and restart at least 1, not ",
                     maxiter, ", ", restart);
-  TORCH_CHECK_VALUE(!squares || !preconditioned, op, ": takes no preconditioner");
   TORCH_CHECK_NOT_IMPLEMENTED(!squares || group.empty(), op,
                               ": least squares are not solved on many processes; cg, minres, gmres, bicgstab are");
   if (unrolled) return std::make_shared<Run<Recorded>>(problem);

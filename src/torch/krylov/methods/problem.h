@@ -22,9 +22,13 @@ struct Problem {
   int64_t restart = 30;  // gmres: how many vectors are kept
   double damp = 0;       // lsmr
   bool preconditioned = false;
+  bool m_of_rows = false;  // lsmr, square: M approximates (A Aᵀ)⁻¹ instead of (Aᵀ A)⁻¹
   bool unrolled = false;   // in ordinary ops
   bool reports = false;    // stop after every iteration
   std::string group = {};  // the processes that have parts of the rows; rows and cols are those of this one
+
+  // lsmr: M is for the rows, not for the columns. It is for the fewer.
+  bool weighs_rows() const { return rows < cols || (rows == cols && m_of_rows); }
 };
 
 // Reverse communication: next(answer) until it says done; `question` is what is to be multiplied.

@@ -36,6 +36,7 @@ class Run : public Krylov {
       X_ = block_of(*problem.x0, problem.cols, k_, "x0").clone();
     scale();
     iterations_.assign(k_, 0), norms_.assign(k_, NAN), targets_.assign(k_, 0), converged_.assign(k_, 0);
+    weights_.assign(k_, 1);
     all_columns();
   }
 
@@ -48,7 +49,8 @@ class Run : public Krylov {
     if (given.defined()) {
       TORCH_CHECK_TYPE(given.scalar_type() == b_.scalar_type(), problem.method, ": a product is ", given.scalar_type(),
                        ", not ", b_.scalar_type(), " as b is");
-      given = block_of(given, asked_ == Ask::A ? problem.rows : problem.cols, asked_k_, "a product");
+      const int64_t rows = asked_ == Ask::A ? problem.rows : asked_ == Ask::At ? problem.cols : question.size(0);
+      given = block_of(given, rows, asked_k_, "a product");
     }
     asked_ = steps_.next(given, question);
     if (asked_ == Ask::done || asked_ == Ask::report) return asked_;
@@ -92,18 +94,38 @@ class Run : public Krylov {
   Scalars quotient(const Scalars& a, const Scalars& b) const { return a.over(b, Mask(active_.size(), 1)); }
 
   // An iteration is done, and these are believed to be the norms of its residuals. False: the cycle is over.
-  bool go_on(const Scalars& norm) {
+  bool go_on(const Scalars& norm) { return go_on(norm.numbers(active_.size())); }
+  bool go_on(const Numbers& numbers) {
     ++total_;
-    const Numbers numbers = norm.numbers(active_.size());
     for (size_t c = 0; c < active_.size(); ++c) {
       if (!active_[c]) continue;
       iterations_[ids_[c]] = static_cast<double>(total_), norms_[ids_[c]] = numbers[c];
       if (!std::isfinite(numbers[c])) return fail("a number that is not finite came up");
-      active_[c] = numbers[c] > 0.95 * targets_[ids_[c]];  // a little more than asked: r is computed anew in the end
+      active_[c] = !is_small(numbers[c], c);
     }
     return any_active() && total_ < problem.maxiter;
   }
   bool any_active() const { return std::find(active_.begin(), active_.end(), 1) != active_.end(); }
+
+  // lsmr with M: `norm` has M in its inner product. As a norm without M it is believed to be what it was when both were
+  // known last, times as much as `norm` has changed since.
+  void weigh(const Scalars& norm) {
+    const Numbers numbers = abs(norm).numbers(active_.size());
+    for (size_t c = 0; c < active_.size(); ++c)
+      if (active_[c]) weights_[ids_[c]] = problem.preconditioned && numbers[c] > 0 ? norms_[ids_[c]] / numbers[c] : 1;
+  }
+  Numbers weighed(const Scalars& norm) const {
+    Numbers numbers = abs(norm).numbers(active_.size());
+    for (size_t c = 0; c < active_.size(); ++c) numbers[c] *= weights_[ids_[c]];
+    return numbers;
+  }
+  bool would_do(const Scalars& norm) const {
+    const Numbers numbers = weighed(norm);
+    for (size_t c = 0; c < active_.size(); ++c)
+      if (active_[c] && is_small(numbers[c], c)) return true;
+    return false;
+  }
+  Steps measure_at_work();  // solve.h
 
   bool fail(const std::string& why) {
     if (failure_.empty()) failure_ = why;
@@ -198,6 +220,8 @@ class Run : public Krylov {
       if (active_[c] || room-- > 0) keep.push_back(static_cast<int64_t>(c));
     return keep;
   }
+  // A little more than asked: r is computed anew in the end.
+  bool is_small(double norm, size_t c) const { return norm <= 0.95 * targets_[ids_[c]]; }
   void all_columns() {
     ids_.resize(k_);
     for (int64_t c = 0; c < k_; ++c) ids_[c] = c;
@@ -216,7 +240,7 @@ class Run : public Krylov {
   int64_t k_;
   std::vector<int64_t> ids_;  // the columns at work
   Mask active_;               // of these, the ones that have not converged
-  Numbers scales_, iterations_, norms_, targets_, converged_;
+  Numbers scales_, iterations_, norms_, targets_, converged_, weights_;
   int64_t total_ = 0;
   bool restarted_ = false;
   std::string failure_;

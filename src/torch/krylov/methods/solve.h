@@ -37,6 +37,18 @@ Steps Run<S>::measure() {
   }
 }
 
+// The norms of the normal equations, of the columns at work.
+template <class S>
+Steps Run<S>::measure_at_work() {
+  const Tensor Ax = co_await A(x);
+  const bool all = static_cast<int64_t>(ids_.size()) == k_;
+  const Tensor R = (all ? b_ : b_.index_select(1, at::tensor(ids_))) - Ax;
+  const Tensor AtR = co_await At(R);
+  const Numbers norms = column_norms(AtR - x * (problem.damp * problem.damp));
+  for (size_t c = 0; c < ids_.size(); ++c)
+    if (active_[c]) norms_[ids_[c]] = norms[c];
+}
+
 template <class S>
 Steps Run<S>::solve() {
   Tensor about = b_;
