@@ -65,27 +65,40 @@ template <class I, class F>
   }
 }
 
+// The values of one entry of every row of a run, as base[i · step] for row i: n apart, or where a transpose has them.
+template <class T>
+struct RunValues {
+  const T* base;
+  int64_t step;
+};
+
+// Of entry p of row b, the first of a run of two rows or more with n entries each.
+template <class T, class I>
+[[gnu::always_inline]] inline RunValues<T> values_of_run(const Csr<T, I>& A, int64_t b, int64_t n, int64_t p) {
+  const int64_t at = A.perm ? A.perm[p] : p, step = A.perm ? A.perm[p + n] - A.perm[p] : n;
+  return {A.values + at - b * step, step};
+}
+
 // The rows begin … end - 1 of the run of row b, which has n entries a row; x and y have `width` columns. far: the
 // values come from the memory. Those of a transpose lie in n places, of which the last entry's is the first to be read.
 template <int n, int width, bool permuted, bool far, class T, class I>
 [[gnu::always_inline]] inline void spmm_run(const Csr<T, I>& A, int64_t b, int64_t begin, int64_t end, const T* x,
                                             T* y) {
   const int64_t p = A.indptr[b];
-  const T *columns[n], *values[n];
-  int64_t step[n];
+  const T* columns[n];
+  RunValues<T> values[n];
   bool even = true;  // values n apart: the rule, but for rows beside the border of a grid
   for (int k = 0; k < n; ++k) {
-    step[k] = permuted && end - b > 1 ? A.perm[p + n + k] - A.perm[p + k] : n;
     columns[k] = x + (A.indices[p + k] - b) * width;
-    values[k] = A.values + (permuted ? A.perm[p + k] : p + k) - b * step[k];
-    even = even && step[k] == n;
+    values[k] = values_of_run(A, b, n, p + k);
+    even = even && values[k].step == n;
   }
   const auto rows = [&](const auto& step_of) GOSSAMER_INLINED {
     for (int64_t i = begin; i < end; ++i) {
       Sum<T> sum[width] = {};
-      if constexpr (far) prefetch_ahead(values[n - 1] + i * step_of(n - 1));
+      if constexpr (far) prefetch_ahead(values[n - 1].base + i * step_of(n - 1));
       for (int k = 0; k < n; ++k) {
-        const auto a = static_cast<Sum<T>>(values[k][i * step_of(k)]);
+        const auto a = static_cast<Sum<T>>(values[k].base[i * step_of(k)]);
         for (int c = 0; c < width; ++c) sum[c] += a * static_cast<Sum<T>>(columns[k][i * width + c]);
       }
       for (int c = 0; c < width; ++c) y[i * width + c] = static_cast<T>(sum[c]);
@@ -94,7 +107,7 @@ template <int n, int width, bool permuted, bool far, class T, class I>
   if (!permuted || (width == 1 && even))  // with more columns the reads of x hide that of a value
     rows([](int) GOSSAMER_INLINED { return n; });
   else if constexpr (permuted)
-    rows([&](int k) GOSSAMER_INLINED { return step[k]; });
+    rows([&](int k) GOSSAMER_INLINED { return values[k].step; });
 }
 
 // The same with one column, as a function of its own: inlined beside each other, nine of these loops are a fifth

@@ -16,8 +16,9 @@ constexpr int most_before_diagonal = 4;  // entries inside the triangle: half of
 // The entries of the rows of one run that a solve reads, the farthest first, then the diagonal.
 template <int m, class T>
 struct TriangularRun {
-  const T *x[m + 1], *values[m + 1];
-  int64_t step[m + 1];
+  const T* x[m + 1];
+  RunValues<T> values[m + 1];
+  T value(int k, int64_t i) const { return values[k].base[i * values[k].step]; }
 };
 
 // The rows i = first, first + direction, … of a run, `count` of them. chained: the last entry before the diagonal is
@@ -29,10 +30,10 @@ template <int m, bool chained, class T>
   bool usable = true;
   for (int64_t r = 0, i = first; r < count; ++r, i += direction) {
     T sum = b[i * ldb];
-    prefetch_ahead(run.values[m - 1] + i * run.step[m - 1], direction);
-    for (int k = 0; k < m - chained; ++k) sum -= run.values[k][i * run.step[k]] * run.x[k][i];
-    if constexpr (chained) sum -= run.values[m - 1][i * run.step[m - 1]] * last;
-    const T d = run.values[m][i * run.step[m]];
+    prefetch_ahead(&run.values[m - 1].base[i * run.values[m - 1].step], direction);
+    for (int k = 0; k < m - chained; ++k) sum -= run.value(k, i) * run.x[k][i];
+    if constexpr (chained) sum -= run.value(m - 1, i) * last;
+    const T d = run.value(m, i);
     usable = usable && d != 0;
     x[i] = last = has_reciprocal(d) ? sum * (1 / d) : sum / d;
   }
@@ -50,11 +51,10 @@ template <int m, bool upper, class T, class I>
   TriangularRun<m, T> run;
   for (int k = 0; k <= m; ++k) {
     const int64_t at = p + place - direction * (m - k);
-    run.step[k] = L.perm ? L.perm[at + n] - L.perm[at] : n;
-    run.values[k] = L.values + (L.perm ? L.perm[at] : at) - b * run.step[k];
+    run.values[k] = values_of_run(L, b, n, at);
     run.x[k] = solve.x + (L.indices[at] - b);
   }
-  if (solve.triangle.unit_diagonal) run.values[m] = &one, run.step[m] = 0;
+  if (solve.triangle.unit_diagonal) run.values[m] = {&one, 0};
   const int64_t first = upper ? end - 1 : b;
   if (L.indices[p + place - direction] == b - direction)
     return solve_run<m, true>(run, first, end - b, direction, solve.b, solve.ldb, solve.x);
