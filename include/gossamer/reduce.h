@@ -17,6 +17,11 @@ Tensor row_softmax(TensorList pattern, const Tensor& values, SymIntArrayRef shap
 // `stored`, only stored entries count: nnz for an empty row.
 Tensor row_argmax(const Tensor& indptr, const Tensor& values, c10::SymInt cols, bool stored = false);
 
+// Σ_i y[i] and √Σ |v|² (0 with gradient 0 where all v are 0), added up in one order: torch's own sum and norm of many
+// numbers depend on the number of threads.
+Tensor total(const Tensor& y);
+Tensor norm(const Tensor& values);
+
 // Σ_j A[i, j] as (rows, [H]); and the other way, d[i] (or d[j] if cols) at each entry (i, j).
 Tensor row_sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape);
 Tensor spread(TensorList pattern, const Tensor& d, SymIntArrayRef shape, bool cols);

@@ -17,6 +17,8 @@ from gossamer._pattern import Pattern
 from gossamer._sparse_matrix import SparseMatrix
 from gossamer._transforms import is_batched, outside, unwrapped
 
+_ops = torch.ops.gossamer
+
 SHORTEST = 2.0**-30  # step of the line search
 
 
@@ -91,7 +93,7 @@ def _newton(
         raise ValueError(f"root: f must return as many numbers as x has, {tuple(x.shape)}, not {what}")
     eps = torch.finfo(x.dtype).eps
     rtol = (1e-5 if x.dtype is torch.float32 else 1e-10) if rtol is None else rtol
-    size = y.norm().item()
+    size = _ops.norm(y).item()
     goal = max(rtol * size, atol)
     for k in range(maxiter + 1):
         if size <= goal:
@@ -101,12 +103,12 @@ def _newton(
         if k == maxiter:
             break
         step = _factor(J(x, *params), kind).solve(-y)
-        small = step.norm().item() <= 8 * eps * x.norm().item()
+        small = _ops.norm(step).item() <= 8 * eps * _ops.norm(x).item()
         length = 1.0
         while True:
             trial = x + length * step
             y_trial = f(trial, *params)
-            size_trial = y_trial.norm().item()
+            size_trial = _ops.norm(y_trial).item()
             if size_trial <= (1 - 1e-4 * length) * size:
                 x, y, size = trial, y_trial, size_trial
                 break

@@ -51,7 +51,7 @@ class Structure(PatternValues):
 
     def trace(self) -> Tensor:
         """Σ A[i, i]; the matrix need not be square."""
-        return self.diagonal().sum(0)
+        return _ops.total(self.diagonal())
 
     def tril(self, k: int = 0) -> Self:
         """The entries on and below diagonal k: j - i <= k.

@@ -157,9 +157,9 @@ def test_torch_func(case: Case, device: torch.device) -> None:
     ]
     for transform in transforms:
         got, wanted = transform(f)(*at), transform(dense)(*host)
-        flat = torch.utils._pytree.tree_leaves
-        for a, b in zip(flat(got), flat(wanted), strict=True):
-            assert_equal(a, b)
+        for a, b in zip(*map(torch.utils._pytree.tree_leaves, (got, wanted)), strict=True):
+            size = max([1.0, *b.abs().flatten().tolist()])  # of which small entries keep the rounding errors
+            assert_equal(a.cpu() / size, b / size)
 
 
 @every_case

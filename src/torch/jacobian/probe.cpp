@@ -4,6 +4,7 @@
 #include <gossamer/jacobian.h>
 #include <gossamer/kernels/probe.h>
 #include <gossamer/products.h>
+#include <gossamer/reduce.h>
 
 #include <ATen/ATen.h>
 
@@ -108,7 +109,8 @@ Tensor ops::probe_point(const Tensor& x, int64_t seed, int64_t k) {
                       x.scalar_type())
           .to(x.device()) /
       16;
-  const Tensor mean = x.square().mean().sqrt(), size = at::where(mean.gt(0), mean, at::ones_like(mean));
+  const Tensor mean = ops::total(x.square()).div(x.numel()).sqrt(),
+               size = at::where(mean.gt(0), mean, at::ones_like(mean));
   return at::where(x.eq(0), size * change, x + x * change);
 }
 

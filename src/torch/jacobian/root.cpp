@@ -5,6 +5,7 @@
 #include <gossamer/convergence.h>
 #include <gossamer/jacobian.h>
 #include <gossamer/linalg.h>
+#include <gossamer/reduce.h>
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -21,7 +22,7 @@ namespace gossamer::linalg {
 namespace {
 
 double norm_of(const Tensor& t) {
-  return t.norm().item<double>();
+  return ops::norm(t).item<double>();
 }
 
 struct Problem {

@@ -22,23 +22,6 @@ struct WithoutAutocast {
       c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA})};
 };
 
-// Σ_i y[i], as the one entry of y 1ᵀ: in one order, whatever the number of threads, which torch's own sum is not.
-Tensor total(const Tensor& y) {
-  const Tensor row = y.movedim(0, -1).unsqueeze(0), ones = at::ones_like(row);
-  const auto integers = at::TensorOptions().dtype(at::kInt).device(y.device());
-  const std::vector<Tensor> one_entry = {at::arange(2, integers), at::zeros({1}, integers)};
-  const std::array<SymInt, 2> one_by_one = {1, 1};
-  return ops::sddmm(one_entry, row, ones.detach(), one_by_one).select(0, 0);
-}
-
-// √Σ |v|², 0 with gradient 0 where all v are 0.
-Tensor frobenius(const Tensor& values) {
-  const WithoutAutocast precise;
-  if (values.is_complex()) return frobenius(at::cat({at::real(values), at::imag(values)}));
-  const Tensor squares = total(values * values), zero = squares.eq(0);
-  return at::where(zero, squares, at::where(zero, at::ones_like(squares), squares).sqrt());
-}
-
 // Sums of integers, in int64 as torch has them: exact in any order.
 Tensor integer_sum(const PatternTensors& A, const Tensor& values, std::optional<int64_t> along) {
   const Tensor numbers = values.to(at::kLong);
@@ -50,6 +33,24 @@ Tensor integer_sum(const PatternTensors& A, const Tensor& values, std::optional<
 }
 
 }  // namespace
+
+// The one entry of y 1ᵀ.
+Tensor ops::total(const Tensor& y) {
+  if (at::isIntegralType(y.scalar_type(), /*includeBool=*/true)) return y.sum(0);  // exact in any order
+  const WithoutAutocast precise;
+  const Tensor row = y.movedim(0, -1).unsqueeze(0), ones = at::ones_like(row);
+  const auto integers = at::TensorOptions().dtype(at::kInt).device(y.device());
+  const std::vector<Tensor> one_entry = {at::arange(2, integers), at::zeros({1}, integers)};
+  const std::array<SymInt, 2> one_by_one = {1, 1};
+  return sddmm(one_entry, row, ones.detach(), one_by_one).select(0, 0);
+}
+
+Tensor ops::norm(const Tensor& values) {
+  const WithoutAutocast precise;
+  if (values.is_complex()) return ops::norm(at::cat({at::real(values), at::imag(values)}));
+  const Tensor squares = total(values * values), zero = squares.eq(0);
+  return at::where(zero, squares, at::where(zero, at::ones_like(squares), squares).sqrt());
+}
 
 Tensor ops::row_sum(TensorList pattern, const Tensor& values, SymIntArrayRef shape) {
   return sum(pattern, values, shape, 1);
@@ -125,7 +126,8 @@ static const Composites composites =
              ops::scale_axis)
         .def("sum(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::sum)
         .def("mean(Tensor[] pattern, Tensor values, SymInt[] shape, int? dim=None) -> Tensor", ops::mean)
-        .def("norm(Tensor values) -> Tensor", frobenius)
+        .def("total(Tensor y) -> Tensor", ops::total)
+        .def("norm(Tensor values) -> Tensor", ops::norm)
         .def(
             "allclose(Tensor[] A, Tensor values_A, Tensor[] B, Tensor values_B, int[] shape, float rtol, float atol, "
             "bool equal_nan) -> bool",
@@ -202,7 +204,7 @@ Tensor SparseMatrix::count_nonzero(std::optional<int64_t> dim) const {
 
 Tensor SparseMatrix::norm() const {
   pattern().check_simple("norm");
-  return frobenius(values());
+  return ops::norm(values());
 }
 
 bool allclose(const SparseMatrix& A, const SparseMatrix& B, double rtol, double atol, bool equal_nan) {

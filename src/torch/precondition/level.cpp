@@ -4,6 +4,7 @@
 #include <gossamer/kernels/aggregate.h>
 #include <gossamer/kernels/incomplete.h>
 #include <gossamer/products.h>
+#include <gossamer/reduce.h>
 #include <gossamer/structure.h>
 
 #include <cmath>
@@ -49,9 +50,9 @@ double largest_eigenvalue(const Pattern& kept, const SparseMatrix& A) {
   Tensor x = at::arange(A.rows(), at::kDouble).mul(0.6180339887498949).frac().sub(0.5).to(A.dtype());
   double lambda = 1;
   for (int step = 0; step < 10; ++step) {
-    x = x.div(x.norm());
+    x = x.div(ops::norm(x));
     x = x.sub(spmm(S, x));
-    lambda = x.norm().item<double>();
+    lambda = ops::norm(x).item<double>();
   }
   return lambda > 0 && std::isfinite(lambda) ? lambda : bound;
 }

@@ -16,6 +16,7 @@
 #include "core/batch.h"
 #include "core/differentiable.h"
 #include "core/op.h"
+#include "spectral/pencil.h"
 
 namespace gossamer {
 namespace {
@@ -68,7 +69,7 @@ Tensor autograd_values_of(const Tensor& Theta, const Tensor& labels, double tole
 }
 
 Tensor check_basis(const Tensor& labels, const Tensor& X, const Tensor& G, double tolerance) {
-  const Tensor N = X.t().matmul(G), turned = N.sub(N.t()).mul(within_clusters(labels)).abs().max();
+  const Tensor N = inner_products(X, G), turned = N.sub(N.t()).mul(within_clusters(labels)).abs().max();
   const Tensor sizes = X.norm(2, {0}).max().mul(G.norm(2, {0}).max());
   TORCH_CHECK_VALUE(
       !(turned > sizes * tolerance).item<bool>(),

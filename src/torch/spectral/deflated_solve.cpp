@@ -58,8 +58,7 @@ Tensor forward(const Tensor& transform, TensorList, const Tensor&, const ops::Op
   const Tensor values = Theta.diagonal();
   if (T->dense()) return dense_solve(*T, X, values, B);
   const Tensor rows = X.t().contiguous(), mass = T->mass(rows);
-  Tensor r = B.t().contiguous();
-  r = r.sub(r.matmul(rows.t()).matmul(mass));  // B - M X Xᵀ B
+  const Tensor r = without_components(B.t().contiguous(), rows, mass);  // B - M X Xᵀ B
   const Tensor wanted = r.abs().amax(1).gt(1e-15 * B.abs().max().item<double>()).nonzero().squeeze(1);
   Tensor W = at::zeros_like(r);
   if (wanted.numel() == 0) return W.t().contiguous();
@@ -69,19 +68,19 @@ Tensor forward(const Tensor& transform, TensorList, const Tensor&, const ops::Op
   // (A - λM) w = r is (T - θ) w = -θ (A - σM)⁻¹ r or, without σ, M⁻¹ r.
   Tensor right = T->solve(r.index_select(0, wanted));
   if (T->sigma()) right = right.mul(theta).neg();
-  right = right.sub(right.matmul(mass.t()).matmul(rows));
+  right = without_components(right, mass, rows);
   return W.index_copy(0, wanted, minres(*T, theta, right, rows, mass)).t().contiguous();
 }
 
 variable_list vjp(const Pencil& P, const Tensor& G, const variable_list& in, const Tensor& W, const Wanted& wanted) {
   const Tensor &X = in[2], &Theta = in[3], &B = in[4];
   const Tensor V = P.solve(X, Theta, G);
-  const Tensor C = X.t().matmul(B.sub(P.A(W))), D = X.t().matmul(G.sub(P.A(V)));
+  const Tensor C = inner_products(X, B.sub(P.A(W))), D = inner_products(X, G.sub(P.A(V)));
   variable_list grads(6);
   if (wanted[0]) grads[0] = P.on_pattern(V, W).neg();
   if (wanted[1]) grads[1] = P.on_pattern(V.matmul(Theta).sub(X.matmul(D)), W).sub(P.on_pattern(V, X.matmul(C)));
   if (wanted[2]) grads[2] = P.M(V.matmul(C.t()).add(W.matmul(D.t()))).neg();
-  if (wanted[3]) grads[3] = W.t().matmul(P.M(V));
+  if (wanted[3]) grads[3] = inner_products(W, P.M(V));
   if (wanted[4]) grads[4] = V;
   return grads;
 }
@@ -89,17 +88,17 @@ variable_list vjp(const Pencil& P, const Tensor& G, const variable_list& in, con
 Tensor jvp(const Pencil& P, const variable_list& in, const variable_list& tangents, const Tensor& W) {
   const Tensor &X = in[2], &Theta = in[3], &B = in[4];
   const Tensor &dA = tangents[0], &dM = tangents[1], &dX = tangents[2], &dTheta = tangents[3];
-  const Tensor C = X.t().matmul(B.sub(P.A(W)));
+  const Tensor C = inner_products(X, B.sub(P.A(W)));
   Tensor right = tangents[4], inside;
   if (dA.defined()) right = sum_of(right, P.times(dA, W).neg());
   if (dM.defined()) {
     right = sum_of(right, P.times(dM, W.matmul(Theta).sub(X.matmul(C))));
-    inside = X.t().matmul(P.times(dM, W));
+    inside = inner_products(X, P.times(dM, W));
   }
   if (dTheta.defined()) right = sum_of(right, P.M(W.matmul(dTheta)));
   if (dX.defined()) {
     right = sum_of(right, P.M(dX.matmul(C)).neg());
-    inside = sum_of(inside, dX.t().matmul(P.M(W)));
+    inside = sum_of(inside, inner_products(dX, P.M(W)));
   }
   Tensor result = P.solve(X, Theta, right);
   return inside.defined() ? result.sub(X.matmul(inside)) : result;

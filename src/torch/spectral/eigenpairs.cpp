@@ -126,7 +126,7 @@ variable_list vjp(const Pencil& P, const variable_list& grads, const variable_li
   if (grads[0].defined()) Z = X.matmul(symmetric(grads[0].mul(within)));
   if (grads[1].defined()) {
     const Tensor G = ops::same_for_every_basis(labels, X, grads[1], tolerance);
-    N = X.t().matmul(G);
+    N = inner_products(X, G);
     Z = sum_of(Z, X.matmul(ops::cluster_quotient(Theta, N, labels)).sub(P.solve(X, Theta, G)));
   }
   variable_list result(4);
@@ -148,9 +148,9 @@ variable_list jvp(const Pencil& P, const variable_list& tangents, const variable
     MX = P.times(tangents[1], X);
     F = sum_of(F, MX.matmul(Theta).neg());
   }
-  const Tensor XF = X.t().matmul(F);
+  const Tensor XF = inner_products(X, F);
   Tensor inside = ops::cluster_quotient(Theta, XF, labels);
-  if (MX.defined()) inside = inside.sub(X.t().matmul(MX).mul(within), 0.5);
+  if (MX.defined()) inside = inside.sub(inner_products(X, MX).mul(within), 0.5);
   return {symmetric(XF).mul(within), X.matmul(inside).sub(P.solve(X, Theta, F))};
 }
 

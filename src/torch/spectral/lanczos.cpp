@@ -61,9 +61,7 @@ class Basis {
   // w / ‖w‖ as vector j; returns ‖w‖, and adds nothing if that is at most `least`.
   double append(const Tensor& w, int64_t j, double least) const {
     const Tensor Mw = T_.mass(w);
-    double squared = 0;
-    kernels::coefficients(torch_pool(), 1, T_.n(), ptr<double>(Mw), ptr<double>(w), &squared);
-    const double norm = std::sqrt(std::max(squared, 0.0));
+    const double norm = std::sqrt(std::max(row_products(Mw, w).item<double>(), 0.0));
     if (!(norm > least)) return norm;
     V(j).copy_(w.div(norm));
     if (T_.has_mass()) MV(j).copy_(Mw.div(norm));
@@ -73,11 +71,12 @@ class Basis {
   // A random vector as vector j; false if the basis is the whole space.
   bool append_random(int64_t j, uint64_t seed) const {
     const Tensor w = random_row(T_.n(), seed);
-    const double before = w.norm().item<double>();
+    const double before = norm_of_row(w);
     std::vector<double> h;
     orthogonalise(w, j, h);
-    if (!(w.norm().item<double>() > 1e-8 * before)) return false;
-    w.div_(w.norm());
+    const double after = norm_of_row(w);
+    if (!(after > 1e-8 * before)) return false;
+    w.div_(after);
     orthogonalise(w, j, h);
     return append(w, j, 0) > 0;
   }

@@ -25,10 +25,9 @@ struct Shifted {
   const SpectralTransform& T;
   const Tensor &theta, &X, &MX;
 
-  Tensor project(const Tensor& v) const { return v.sub(v.matmul(MX.t()).matmul(X)); }
+  Tensor project(const Tensor& v) const { return without_components(v, MX, X); }
   Tensor times(const Tensor& v, const Tensor& Mv) const { return project(T.apply(v, Mv).sub(v.mul(theta))); }
-  Tensor inner(const Tensor& u, const Tensor& Mv) const { return u.mul(Mv).sum(1, /*keepdim=*/true); }
-  Tensor norm(const Tensor& v) const { return inner(v, T.mass(v)).clamp_min(0).sqrt(); }
+  Tensor norm(const Tensor& v) const { return row_products(v, T.mass(v)).clamp_min(0).sqrt(); }
 };
 
 // w for the right side r; rows whose residual is below `least` are finished.
@@ -43,7 +42,7 @@ inline Tensor iterate(const Shifted& H, const Tensor& r, const Tensor& least, in
     throw_if_interrupted();
     const Tensor Mv = H.T.mass(v);
     Tensor next = H.times(v, Mv).sub(v_old.mul(coupling));
-    const Tensor alpha = H.inner(next, Mv);
+    const Tensor alpha = row_products(next, Mv);
     next = H.project(next.sub(v.mul(alpha)));
     coupling = H.norm(next);
     const Tensor epsilon_old = epsilon, delta = cosine.mul(delta_bar).add(sine.mul(alpha));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A - λM as the derivatives are written in it: public ops on one pattern. Without m, M is the identity.
 #pragma once
+#include <ATen/ATen.h>
 #include <gossamer/products.h>
 #include <gossamer/spectral.h>
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "core/csr.h"
@@ -27,6 +30,17 @@ struct Pencil {
     return ops::deflated_solve(transform, pattern, a, mass(), X, Theta, B, shape);
   }
 };
+
+// Xᵀ Y (k, k), as the values of a matrix without zeros: added up in one order, which torch's own product is not, for
+// that depends on the number of threads.
+inline Tensor inner_products(const Tensor& X, const Tensor& Y) {
+  const int64_t k = X.size(1);
+  const auto integers = at::TensorOptions().dtype(at::kInt).device(X.device());
+  const std::vector<Tensor> full = {at::arange(0, k * k + 1, std::max<int64_t>(k, 1), integers),
+                                    at::arange(k, integers).repeat({k})};
+  const std::array<SymInt, 2> shape = {k, k};
+  return ops::sddmm(full, X.t(), Y.t(), shape).view({k, k});
+}
 
 inline Tensor sum_of(const Tensor& a, const Tensor& b) {  // where an undefined one is 0
   return !a.defined() ? b : !b.defined() ? a : a.add(b);

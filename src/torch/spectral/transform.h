@@ -3,16 +3,20 @@
 //
 //   T = (A - σM)⁻¹ M,  T x = θ x,  θ = 1 / (λ - σ)        or, without σ,        T = M⁻¹ A,  θ = λ
 //
-// which is self-adjoint in the inner product xᵀ M y. Vectors are rows here, (c, n), in float64.
+// which is self-adjoint in the inner product xᵀ M y. Vectors are rows here, (c, n), contiguous, in float64; their sums
+// are those of kernels/basis.h, the same for every number of threads, which the sums and products of torch are not.
 #pragma once
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <gossamer/kernels/basis.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "core/csr.h"
+#include "core/launch.h"
 #include "solve/factor.h"
 
 namespace gossamer {
@@ -20,6 +24,33 @@ namespace gossamer {
 // A random row (1, n) to begin an iteration with: normal numbers, the same ones in every run.
 inline Tensor random_row(int64_t n, uint64_t seed) {
   return at::randn({1, n}, at::detail::createCPUGenerator(seed), at::TensorOptions().dtype(at::kDouble));
+}
+
+// u_i · v_i, as (c, 1).
+inline Tensor row_products(const Tensor& u, const Tensor& v) {
+  const int64_t n = u.size(1);
+  const Tensor products = at::empty({u.size(0), 1}, u.options());
+  for (int64_t i = 0; i < u.size(0); ++i)
+    kernels::coefficients(torch_pool(), 1, n, ptr<double>(u) + i * n, ptr<double>(v) + i * n,
+                          mutable_ptr<double>(products) + i);
+  return products;
+}
+
+inline double norm_of_row(const Tensor& w) {
+  return std::sqrt(row_products(w, w).item<double>());
+}
+
+// w_i - Σ_j (dual_j · w_i) basis_j.
+inline Tensor without_components(const Tensor& w, const Tensor& dual, const Tensor& basis) {
+  const int64_t n = w.size(1), k = basis.size(0);
+  const Tensor rest = w.clone(at::MemoryFormat::Contiguous);
+  std::vector<double> h(static_cast<size_t>(k));
+  for (int64_t i = 0; i < w.size(0); ++i) {
+    double* row = mutable_ptr<double>(rest) + i * n;
+    kernels::coefficients(torch_pool(), k, n, ptr<double>(dual), row, h.data());
+    kernels::subtract(torch_pool(), k, n, ptr<double>(basis), h.data(), row);
+  }
+  return rest;
 }
 
 class SpectralTransform {

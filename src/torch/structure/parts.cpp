@@ -6,6 +6,7 @@
 #include <gossamer/kernels/band.h>
 #include <gossamer/kernels/entries.h>
 #include <gossamer/kernels/submatrix.h>
+#include <gossamer/reduce.h>
 
 #include <algorithm>
 #include <numeric>
@@ -246,7 +247,7 @@ Tensor SparseMatrix::diagonal(int64_t k) const {
 }
 
 Tensor SparseMatrix::trace() const {
-  return diagonal().sum(0);
+  return ops::total(diagonal());
 }
 
 SparseMatrix SparseMatrix::tril(int64_t k) const {

@@ -11,6 +11,8 @@
 #include <ATen/ATen.h>
 #include <gossamer/distributed_solve.h>
 #include <gossamer/kernels/krylov.h>
+#include <gossamer/products.h>
+#include <gossamer/reduce.h>
 
 #include <cmath>
 #include <initializer_list>
@@ -165,16 +167,25 @@ struct Recorded {
   static void pass(const std::vector<Statement<Scalars>>& statements, const distributed::Group& group) {
     for (const auto& s : statements) {
       if (s.dot) {
-        *s.dot = Scalars(group.name().empty() ? (*s.u * *s.v).sum(0) : ops::distributed_dot(*s.u, *s.v, group.name()));
+        *s.dot =
+            Scalars(group.name().empty() ? ops::total(*s.u * *s.v) : ops::distributed_dot(*s.u, *s.v, group.name()));
       } else {
         Tensor sum;
         for (const auto& term : s.terms) {
-          const Tensor part = term.scale.tensor() * term.block;
+          const Tensor part = scaled(term.block, term.scale.tensor());
           sum = sum.defined() ? sum + part : part;
         }
         *s.out = sum;
       }
     }
+  }
+
+ private:
+  // The gradient of a single scale sums over all of the block, which torch does in another order for each number of
+  // threads. Ours does not; of several scales torch sums column by column, always in the same order.
+  static Tensor scaled(const Tensor& block, const Tensor& scale) {
+    if (scale.dim() == 0 || block.size(1) != 1) return scale * block;
+    return ops::scale(block, scale.squeeze(0).to(block.scalar_type()));
   }
 };
 
