@@ -79,7 +79,8 @@ def interruptible(work: Callable[..., Any], *arguments: Any) -> Any:
 
     thread = threading.Thread(target=run, name="gossamer at work", daemon=True)
     thread.start()
-    thread.join()
+    while thread.is_alive():
+        thread.join(0.1)  # A signal that comes just before a wait does not end it, but is seen after it.
     if "error" in outcome:
         raise outcome["error"]
     return outcome["result"]
