@@ -29,7 +29,7 @@ demo: build
 # are tested without the stand-in for cuda, beside which PARDISO cannot be. What a tracer does needs no sanitizer.
 RESULTS := $(CURDIR)/build/results
 CTEST := ctest -j$(JOBS) --test-output-size-passed 1000000 --output-junit
-PYTEST := $(BIN)/python -m pytest -n $(JOBS)
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 test: lint all dev
 	rm -rf $(RESULTS) && mkdir -p $(RESULTS)
 	$(CTEST) $(RESULTS)/1_kernels.xml --preset dev

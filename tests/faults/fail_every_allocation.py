@@ -6,8 +6,8 @@ bits, and no tensor is left over. Run by test_allocations.py with the allocator 
 
     python fail_every_allocation.py LIBRARY [row …]
 
-An iteration makes the same allocations in every turn: of a row with more than MANY every STRIDE-th is failed from there
-on. STRIDE is a prime, so that all of a turn's have their day unless it has a multiple of so many.
+An iteration makes the same allocations in every turn: from the 150th on every 11th is failed, from the 600th on every
+53rd. These are primes, so that all of a turn's have their day unless it has a multiple of so many.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from cases import CASES, Case, Make
 ALLOCATOR = ctypes.CDLL(sys.argv[1])
 ALLOCATOR.fail_allocation.argtypes = [ctypes.c_int64]
 ALLOCATOR.allocations_made.restype = ALLOCATOR.tensor_bytes_alive.restype = ctypes.c_int64
-MANY, STRIDE = 150, 11
 NO_ROOM = ("can't allocate memory", "Cannot allocate memory", "bad_alloc")
 
 
@@ -102,7 +101,7 @@ def fail_each(case: Case) -> int:
     before = alive()
     n = 0
     while n < made + 8:  # a few more than were counted: what is kept between calls may differ by some
-        n += 1 if n < MANY else STRIDE
+        n += 1 if n < 150 else 11 if n < 600 else 53
         failed += n <= made
         found, _ = outcome(case, n)
         assert found is None or equal(found, wanted), f"{case.name}: other results after allocation {n} failed"
