@@ -34,31 +34,6 @@ def trained(folder: Path, ranks: int, *more: str, restarts: int = 0) -> dict[str
     return {**found, "said": done.stdout}
 
 
-SMALL = ("--nodes", "1200", "--features", "8", "--hidden", "4", "--heads", "2", "--epochs", "8")
-
-
-@pytest.mark.parametrize("model", ["gcn", "gatv2"])
-def test_a_killed_run_ends_with_the_bits_of_one_left_in_peace(model: str, tmp_path: Path) -> None:
-    """SIGKILL to a process before step 5; checkpoints after steps 3 and 6."""
-    peaceful = trained(tmp_path, 2, "--model", model, *SMALL)
-    risky = ("--checkpoint", str(tmp_path / "kept"), "--every", "3", "--kill-at", "5")
-    killed = trained(tmp_path, 2, "--model", model, *SMALL, *risky, restarts=2)
-    assert peaceful["attempts"] == 1
-    assert killed["attempts"] == 2
-    assert killed["losses"] == peaceful["losses"]
-    assert killed["weights"] == peaceful["weights"]
-    assert peaceful["losses"][-1] < peaceful["losses"][0]
-
-
-def test_the_number_of_processes_is_rounding(tmp_path: Path) -> None:
-    one, three = (trained(tmp_path, ranks, "--model", "gatv2", *SMALL) for ranks in (1, 3))
-    torch.testing.assert_close(torch.tensor(three["losses"]), torch.tensor(one["losses"]), rtol=1e-4, atol=0)
-    assert sum(rank["own"] for rank in three["ranks"]) == 1200
-    assert sum(rank["edges"] for rank in three["ranks"]) == one["ranks"][0]["edges"]
-    assert one["ranks"][0]["sent"] == one["ranks"][0]["halo"] == 0
-    assert three["said"].count("nodes, halo") == 3  # a line a process, with its memory and time
-
-
 def test_coauthor_cs(tmp_path: Path, data: Path) -> None:
     folder = data / "gnn-benchmark" / "coauthor_cs"
     if not folder.is_dir():
@@ -68,6 +43,7 @@ def test_coauthor_cs(tmp_path: Path, data: Path) -> None:
     )
     assert sum(rank["own"] for rank in found["ranks"]) == 18333
     assert found["accuracy"] > 0.8
+    assert found["said"].count("nodes, halo") == 2  # a line a process, with its memory and time
 
 
 def test_every_share_of_the_graph_is_a_part_of_the_same_graph() -> None:
@@ -86,13 +62,21 @@ def test_every_share_of_the_graph_is_a_part_of_the_same_graph() -> None:
 
 
 def test_the_study_tells_what_it_found() -> None:
-    result = study.compute(sizes=(1, 2), nodes=400, steps=4)
+    """Six runs of torchrun, so all that it finds is looked at here: killed runs end with the bits of
+    those left in peace, and the number of processes is rounding."""
+    result = study.compute(sizes=(1, 3), nodes=400, steps=7)
     assert all(result.killed.values())
+    for curves in result.loss.values():
+        torch.testing.assert_close(curves[3], curves[1], rtol=1e-4, atol=0)
+        assert curves[1][-1] < curves[1][0]
+    for ranks in result.ranks.values():
+        assert sum(rank["own"] for rank in ranks[3]) == 400
+        assert sum(rank["edges"] for rank in ranks[3]) == ranks[1][0]["edges"]
+        assert ranks[1][0]["sent"] == ranks[1][0]["halo"] == 0
     told = " ".join(study.summary(result))
     assert "GCN and GATv2, a process killed in the middle: the same weights at the end, to the bit" in told
     assert "nothing was measured on more than one" in told
-    assert max(study.difference(curves) for curves in result.loss.values()) < 1e-4
     header, lines = study.table(result)
-    assert [line[:2] for line in lines] == [["GCN", "1"], ["GCN", "2"], ["GATv2", "1"], ["GATv2", "2"]]
+    assert [line[:2] for line in lines] == [["GCN", "1"], ["GCN", "3"], ["GATv2", "1"], ["GATv2", "3"]]
     assert all(len(line) == len(header) for line in lines)
     assert study.figures(result).keys() == study.captions().keys()
