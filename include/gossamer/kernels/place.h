@@ -7,6 +7,8 @@
 //
 // O(n · heads). One thread owns one entry of the result. Sums and entrywise products of matrices are made of this.
 #pragma once
+#include <vector>
+
 #include <gossamer/kernels/exec.h>
 #include <gossamer/kernels/half.h>
 #include <gossamer/kernels/types.h>
@@ -39,22 +41,31 @@ void pick(const E& exec, int64_t count, const I* at, int64_t heads, const T* who
   });
 }
 
+// whole[at[q], :] += part[q, :] from entry q of the part on, as far as at[q] < last; the entry behind those.
+template <class T, class I>
+int64_t add_entries(const Part<T, I>& part, int64_t q, int64_t last, int64_t heads, T* whole) {
+  const auto add = [](T& to, T value) { to = static_cast<T>(static_cast<Sum<T>>(to) + static_cast<Sum<T>>(value)); };
+  if (heads == 1)
+    for (; q < part.count && part.at[q] < last; ++q) add(whole[part.at[q]], part.values[q]);
+  else
+    for (; q < part.count && part.at[q] < last; ++q)
+      for (int64_t h = 0; h < heads; ++h) add(whole[part.at[q] * heads + h], part.values[q * heads + h]);
+  return q;
+}
+
 // The sum of placed parts. A stretch of the whole at a time, which stays in the nearest cache between the parts.
 template <Host E, class T, class I>
 void place(const E& exec, int64_t n, int64_t heads, std::initializer_list<Part<T, I>> parts, T* whole) {
   constexpr int64_t stretch = 2048;
   for_each_entry_range(exec, n, heads, [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> next;  // entry of each part
+    for (const Part<T, I>& part : parts)
+      next.push_back(std::lower_bound(part.at, part.at + part.count, static_cast<I>(begin)) - part.at);
     for (int64_t first = begin; first < end; first += stretch) {
       const int64_t last = std::min(first + stretch, end);
       std::fill(whole + first * heads, whole + last * heads, T{});
-      for (const auto& [count, at, values] : parts) {
-        const int64_t q_end = std::lower_bound(at, at + count, static_cast<I>(last)) - at;
-        for (int64_t q = std::lower_bound(at, at + count, static_cast<I>(first)) - at; q < q_end; ++q)
-          for (int64_t h = 0; h < heads; ++h) {
-            T& to = whole[at[q] * heads + h];
-            to = static_cast<T>(static_cast<Sum<T>>(to) + static_cast<Sum<T>>(values[q * heads + h]));
-          }
-      }
+      auto q = next.begin();
+      for (const Part<T, I>& part : parts) *q = add_entries(part, *q, last, heads, whole), ++q;
     }
   });
 }
