@@ -7,6 +7,7 @@
 // Each entry is one sum in one order, whoever computes it: bitwise the same for every thread count.
 #pragma once
 #include <gossamer/kernels/exec.h>
+#include <gossamer/kernels/locality.h>
 #include <gossamer/kernels/prefetch.h>
 #include <gossamer/kernels/runs.h>
 #include <gossamer/kernels/simd.h>
@@ -31,11 +32,13 @@ void sddmm(const PatternView<I>& A, int64_t heads, const T* U, int64_t ldu, cons
 }  // namespace plain
 
 // `entries` dot products u · V[j] at once, for the columns j of the entries at `indices`: u is read once for all of
-// them, and their sums do not wait for each other. Each is `lanes` partial sums, then halves, then the remainder.
+// them, and their sums do not wait for each other. Each is `lanes` partial sums, then halves, then the remainder; the
+// lanes of all are added together, of three as of four.
 template <int lanes, int entries, class T, class I>
 [[gnu::always_inline]] inline void sddmm_dots(const T* u, const T* V, int64_t ldv, const I* indices, int64_t width,
                                               T* values, int64_t heads) {
-  Vec<Sum<T>, lanes> sum[entries] = {}, a, b;
+  constexpr int together = lanes < 4 ? 1 : entries == 3 ? 4 : entries;
+  Vec<Sum<T>, lanes> sum[std::max(entries, together)] = {}, a, b;
   int64_t c = 0;
   for (; c + lanes <= width; c += lanes) {
     load<lanes>(u + c, a);
@@ -44,15 +47,22 @@ template <int lanes, int entries, class T, class I>
       sum[k] += a * b;
     }
   }
+  Sum<T> totals[std::max(entries, together)];
+  if constexpr (together > 1) {
+    Vec<Sum<T>, together> sums;
+    sums_of_lanes<lanes, together, together, Sum<T>>(sum, sums);
+    __builtin_memcpy(totals, &sums, sizeof sums);
+  } else {
+    for (int k = 0; k < entries; ++k) totals[k] = sum_lanes<lanes, Sum<T>>(sum[k]);
+  }
   for (int k = 0; k < entries; ++k) {
-    Sum<T> total = sum_lanes<lanes, Sum<T>>(sum[k]);
     for (int64_t r = c; r < width; ++r)
-      total += static_cast<Sum<T>>(u[r]) * static_cast<Sum<T>>(V[indices[k] * ldv + r]);
-    values[k * heads] = static_cast<T>(total);
+      totals[k] += static_cast<Sum<T>>(u[r]) * static_cast<Sum<T>>(V[indices[k] * ldv + r]);
+    values[k * heads] = static_cast<T>(totals[k]);
   }
 }
 
-// The entries of row i, four at a time; u is that row of U. `far`: V is too large for the cache.
+// The entries of row i, four at a time; u is that row of U. `far`: V is too large for the cache, and read in no order.
 template <int lanes, bool far, class T, class I>
 [[gnu::always_inline]] inline void sddmm_row(const PatternView<I>& A, int64_t i, int64_t heads, const T* u, const T* V,
                                              int64_t ldv, int64_t width, T* values) {
@@ -95,7 +105,7 @@ template <class T, class I>
 template <Host E, class T, class I>
 void sddmm(const E& exec, const PatternView<I>& A, int64_t heads, const T* U, int64_t ldu, const T* V, int64_t ldv,
            int64_t width, T* values) {
-  const bool far = is_far<T>(A.cols * ldv);
+  const bool far = is_far<T>(A.cols * ldv) && !rows_follow(A);
   const auto vectors = [&](int64_t begin, int64_t end) { sddmm_vectors(A, begin, end, U, ldu, V, ldv, values); };
   for_each_row_range(exec, A, heads * width, [&](int64_t begin, int64_t end) {
     if (heads * width == 1 && A.run_count > 0 && ldu == 1 && ldv == 1)

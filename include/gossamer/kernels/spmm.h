@@ -8,6 +8,7 @@
 #pragma once
 
 #include <gossamer/kernels/exec.h>
+#include <gossamer/kernels/locality.h>
 #include <gossamer/kernels/pieces.h>
 #include <gossamer/kernels/prefetch.h>
 #include <gossamer/kernels/runs.h>
@@ -134,7 +135,10 @@ void spmm_narrow(const Csr<T, I>& A, int64_t begin, int64_t end, const T* X, T* 
 
 template <Host E, class T, class I>
 void spmm(const E& exec, const Csr<T, I>& A, const T* X, int64_t ldx, int64_t width, T* Y) {
-  const bool far = is_far<T>(A.cols * ldx), stream = streams<T>(Y, A.rows * A.heads * width, width);
+  // Rows of X that follow each other come unasked as long as they are short.
+  const bool is_long = A.heads * width * static_cast<int64_t>(sizeof(T)) >= 256;
+  const bool far = is_far<T>(A.cols * ldx) && (is_long || !rows_follow(A));
+  const bool stream = streams<T>(Y, A.rows * A.heads * width, width);
   for_each_row_range(exec, A, A.heads * width, [&](int64_t begin, int64_t end) {
     if (begin == end) return;
     if (A.heads * width == 1) return (A.perm ? spmv<true, T, I> : spmv<false, T, I>)(A, begin, end, X, ldx, Y);
