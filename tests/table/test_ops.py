@@ -223,7 +223,7 @@ def test_thread_counts_agree_bitwise(case: Case) -> None:
     """Forward and gradients, on matrices large enough to be split."""
     inputs = case.inputs(Make(dtype=torch.float32, shape=(700, 900, 0.2)))
     results = []
-    for threads in (1, 2, 3):
+    for threads in (1, 3):  # 2, too, in tests/state/test_hashes.py
         torch.set_num_threads(threads)
         ours = leaves(inputs)
         y = function(case, inputs)(*ours)
