@@ -5,6 +5,9 @@ A step is the product and the gradient by X, and in a second column by the value
 of all ranks, the least of some steps; memory is the peak above what the inputs take. The grid is cut into strips. A
 power-law graph with 64 communities, edges in both directions, is cut by METIS, or at random.
 
+Processes that run at once share the memory's bandwidth, and wait for it in CPU time. "2 apart" tells how much: as many
+plain processes, each with its share of the matrix and nothing to say to the others.
+
     python -m bench.studies.distributed.products --grid 1000 --columns 64
     python -m bench.studies.distributed.products --nodes 131072 --parts metis
 """
@@ -31,6 +34,7 @@ import gossamer as gs
 MB = 1e6
 SMALL = 50
 KINDS = ("dX", "dX and dA")
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 Measured = dict[str, Any]
 
 
@@ -66,10 +70,12 @@ def measure(multiply: Callable[[Tensor, Tensor], Tensor], values: Tensor, X: Ten
 
 
 def matrix(options: argparse.Namespace) -> gs.SparseMatrix:
+    """Whole, or one of so many shares."""
     if options.nodes is None:
-        return gs.poisson((options.grid, options.grid))
+        return gs.poisson((options.grid // options.shares, options.grid))
     shape = {"num_classes": 64, "homophily": 0.9, "num_features": 1, "seed": 0}
-    return gs.datasets.power_law(options.nodes, 14 * options.nodes, **shape).adjacency
+    nodes = options.nodes // options.shares
+    return gs.datasets.power_law(nodes, 14 * nodes, **shape).adjacency
 
 
 def owners(A: gs.SparseMatrix, options: argparse.Namespace) -> Tensor | None:
@@ -82,7 +88,9 @@ def owners(A: gs.SparseMatrix, options: argparse.Namespace) -> Tensor | None:
 
 def small(options: argparse.Namespace) -> argparse.Namespace:
     """To load all code that a step needs."""
-    return argparse.Namespace(**{**vars(options), "grid": SMALL, "nodes": None, "parts": "ranges", "steps": 1})
+    return argparse.Namespace(
+        **{**vars(options), "grid": SMALL, "shares": 1, "nodes": None, "parts": "ranges", "steps": 1}
+    )
 
 
 def plain(options: argparse.Namespace) -> Measured:
@@ -123,17 +131,34 @@ def worker(options: argparse.Namespace) -> None:
     (Path(options.out) / f"{rank}.json").write_text(json.dumps(found))
 
 
-def run(options: argparse.Namespace, ranks: int | None) -> list[Measured]:
-    """What each rank has measured; None is the plain op."""
-    module = "bench.studies.distributed.products"
-    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"] if ranks else []
+def command(options: argparse.Namespace, launcher: Sequence[str], kind: str, shares: int, out: str) -> list[str]:
+    sizes = [f"--grid={options.grid}", f"--columns={options.columns}", f"--steps={options.steps}", f"--out={out}"]
+    sizes += [f"--parts={options.parts}"] + ([f"--nodes={options.nodes}"] if options.nodes else [])
+    module = ["-m", "bench.studies.distributed.products", f"--worker={kind}", f"--shares={shares}"]
+    return [sys.executable, *launcher, *module, *sizes]
+
+
+def run(options: argparse.Namespace, ranks: int) -> list[Measured]:
+    """What each rank has measured."""
+    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     with tempfile.TemporaryDirectory() as out:
-        sizes = [f"--grid={options.grid}", f"--columns={options.columns}", f"--steps={options.steps}", f"--out={out}"]
-        sizes += [f"--parts={options.parts}"] + ([f"--nodes={options.nodes}"] if options.nodes else [])
-        command = [sys.executable, *launcher, "-m", module, *sizes, f"--worker={ranks or 'plain'}"]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        subprocess.run(command, check=True, env=environment, stderr=subprocess.DEVNULL)
-        return [json.loads((Path(out) / f"{rank}.json").read_text()) for rank in range(ranks or 1)]
+        subprocess.run(
+            command(options, launcher, "rank", 1, out), check=True, env=ENVIRONMENT, stderr=subprocess.DEVNULL
+        )
+        return [json.loads((Path(out) / f"{rank}.json").read_text()) for rank in range(ranks)]
+
+
+def apart(options: argparse.Namespace, shares: int) -> list[Measured]:
+    """What so many plain processes have measured, each with its share of the matrix, at the same time."""
+    with tempfile.TemporaryDirectory() as folder:
+        outs = [Path(folder) / str(k) for k in range(shares)]
+        for out in outs:
+            out.mkdir()
+        commands = [command(options, [], "plain", shares, str(out)) for out in outs]
+        for process in [subprocess.Popen(each, env=ENVIRONMENT, stderr=subprocess.DEVNULL) for each in commands]:
+            if process.wait():
+                raise RuntimeError(f"a plain process ended with {process.returncode}")
+        return [json.loads((out / "0.json").read_text()) for out in outs]
 
 
 def cpu(measured: list[Measured], kind: str) -> float:
@@ -142,7 +167,7 @@ def cpu(measured: list[Measured], kind: str) -> float:
 
 
 def line(name: str, measured: list[Measured], base: list[Measured]) -> str:
-    text = f"{name:>6}"
+    text = f"{name:>7}"
     for kind in KINDS:
         memory = max(rank[kind]["memory"] for rank in measured)
         share = memory / max(1, *(rank[kind]["memory"] for rank in base))
@@ -167,20 +192,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--columns", type=int, default=64, help="of X")
     parser.add_argument("--steps", type=int, default=8, help="timed ones")
     parser.add_argument("--ranks", type=int, nargs="*", default=[1, 2, 4])
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--worker", choices=("plain", "rank"), help=argparse.SUPPRESS)
+    parser.add_argument("--shares", type=int, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--out", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
         worker(options)
         return 0
-    base = run(options, None)
+    base = apart(options, 1)
     title = "sent, memory, of plain, CPU, of plain"
     name = f"Power law {options.nodes}" if options.nodes else f"Poisson {options.grid}²"
     entries = f"{base[0]['nnz']} entries, {options.parts}"
     print(f"{name}, {entries}, {options.columns} columns, float32; {title}:")
-    print(f"{'ranks':>6}" + "".join(f" | {kind:^47}" for kind in KINDS))
+    print(f"{'ranks':>7}" + "".join(f" | {kind:^47}" for kind in KINDS))
     print(line("plain", base, base), flush=True)
     for ranks in options.ranks:
+        if ranks > 1:
+            print(line(f"{ranks} apart", apart(options, ranks), base), flush=True)
         print(line(str(ranks), run(options, ranks), base), flush=True)
     return 0
 
