@@ -36,7 +36,7 @@ test: lint all dev
 	$(CTEST) $(RESULTS)/2_front_end.xml --preset release
 	$(PYTEST) --junitxml=$(RESULTS)/3_python.xml tests --ignore=tests/solve/test_engines.py --ignore=tests/fuzz
 	GOSSAMER_STANDIN=off $(PYTEST) --junitxml=$(RESULTS)/4_engines.xml tests/solve/test_engines.py
-	scripts/sanitized.sh $(PYTEST) --junitxml=$(RESULTS)/5_sanitized.xml tests/table tests/fuzz -k "not compiles and not opcheck"
+	scripts/sanitized.sh $(PYTEST) --junitxml=$(RESULTS)/5_sanitized.xml tests/table tests/fuzz -k "not compiles and not opcheck and not imports"
 	$(COUNT)
 	@echo && $(BIN)/python scripts/skipped.py $(RESULTS)
 
@@ -45,7 +45,7 @@ check: lint all
 	@test -f build/dev/build.ninja || cmake --preset dev
 	cmake --build --preset dev -j$(JOBS) --target kernel_tests
 	build/dev/tests/kernels/kernel_tests --gtest_brief=1
-	$(PYTEST) tests/table -k "not compiles and not opcheck"
+	$(PYTEST) tests/table -k "not compiles and not opcheck and not imports"
 
 # Random sequences of uses beside dense twins, in both front ends, and the fixes that they would miss: tests/state.
 STEPS ?= 100000
