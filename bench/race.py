@@ -22,6 +22,7 @@ Runs = Mapping[str, Callable[[], Any]]
 TURN = 2e-3  # seconds: a quick contender makes several calls in its turn
 MOST_CALLS = 1000
 FAR_BEHIND = 5  # times the fastest
+LONG = 10  # budgets: of a call that takes so long, what only the first one does is no part to speak of
 
 
 def as_arrays(result: Any) -> list[NDArray[Any]]:
@@ -112,13 +113,16 @@ def race(
 ) -> dict[str, list[float]]:
     """Seconds of every call of every contender, round-robin, after a warm-up call each.
 
-    Each contender may spend ``budget`` seconds, but everybody is timed at least ``least`` times. Of one that spends its
-    budget in the warm-up call, far behind the fastest, that call counts alone: minutes would go to those that lose.
+    Each contender may spend ``budget`` seconds, but everybody is timed at least ``least`` times. One that spends its
+    budget in the warm-up call, far behind the fastest, is timed once more, or not even that if the call was a long one:
+    minutes would go to those that lose.
     """
     with no_garbage_collection():
         warm = {name: timed(run, clock) for name, run in runs.items()}
         slow = {name for name, s in warm.items() if s > budget and s > FAR_BEHIND * min(warm.values())}
-        samples = {name: [warm[name]] * (name in slow) for name in runs}
+        samples: dict[str, list[float]] = {name: [] for name in runs}
+        for name in slow:
+            samples[name] = [warm[name] if warm[name] > LONG * budget else timed(runs[name], clock)]
         turn = {name: max(1, min(50, int(TURN / max(seconds, 1e-9)))) for name, seconds in warm.items()}
         left = dict.fromkeys(runs, budget)
         racing = set(runs) - slow

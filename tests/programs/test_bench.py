@@ -161,6 +161,11 @@ def test_race_waits_for_nobody_who_is_far_behind() -> None:
     order, samples = raced({"a": 1.0, "b": 4.0, "c": 40.0}, budget=3.0)
     assert order == list("abcababa")
     assert samples == {"a": [1.0] * 3, "b": [4.0] * 2, "c": [40.0]}
+    order, samples = raced(
+        {"a": 1.0, "b": 4.0, "c": 20.0}, budget=3.0
+    )  # not so long: its first call is not what counts
+    assert order == list("abccababa")
+    assert samples["c"] == [20.0]
     assert raced({"a": 1.0, "c": 40.0}, budget=41.0)[1]["c"] == [40.0] * 2  # it has not spent its budget
 
 
