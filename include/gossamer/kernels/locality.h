@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <gossamer/kernels/types.h>
+#include <gossamer/kernels/csr.h>
 
 namespace gossamer::kernels {
 
