@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import gossamer as gs
+from gossamer.nn import _edges
 from gossamer.nn.node_classifier import RECIPES, Trained
 
 ops = torch.ops.gossamer
@@ -161,11 +163,12 @@ def test_files_hold_matrices_without_rows_or_columns(shape: tuple[int, int], tmp
     assert gs.load_npz(tmp_path / "nothing.npz").shape == shape
 
 
-def test_default_graphs_have_the_sizes_that_are_promised() -> None:
+def test_defaults_are_what_is_promised() -> None:
     """Defaults are read by nobody who gives arguments, so they are compared with their documented values."""
     promised = {
         gs.datasets.power_law: {"num_nodes": 1000, "num_edges": 5000, "exponent": 2.5, "num_classes": 4},
         gs.equations.golden: {"version": 1, "hidden": (8,), "heads": (2,), "seed": 0, "self_loops": True},
+        gs.linalg.gmres: {"restart": 30},
     }
     for function, defaults in promised.items():
         parameters = inspect.signature(function).parameters
@@ -185,3 +188,44 @@ def test_what_training_returns_cannot_be_changed() -> None:
         name = dataclasses.fields(record)[0].name
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(record, name, 0)
+
+
+def test_a_map_gives_one_number_an_entry_or_a_head() -> None:
+    A = random_matrix(6, 5)
+    with pytest.raises(ValueError, match="map: f must give values for"):
+        A.map(lambda v: v[:, None, None])
+
+
+def test_arrays_of_scipy_are_checked() -> None:
+    S = random_matrix(6, 5).to_scipy()
+    S.indices[-1] = 99
+    with pytest.raises(ValueError, match="99"):
+        gs.from_scipy(S)
+
+
+@pytest.mark.parametrize("parts", [torch.zeros(6, 1, dtype=torch.int64), torch.zeros(5, dtype=torch.int64)])
+def test_parts_are_one_integer_a_row(parts: Tensor) -> None:
+    with pytest.raises(ValueError, match="scatter: parts must be 6 integers"):
+        gs.distributed.scatter(random_matrix(6, 6), parts=parts)
+
+
+def test_a_row_without_entries_comes_back_from_a_folder(tmp_path: Path) -> None:
+    A = gs.from_coo([0, 3], [1, 2], torch.ones(2), (4, 4))
+    gs.distributed.save(A, tmp_path, 1)
+    assert torch.equal(gs.distributed.load(tmp_path)[0].values, A.values)
+
+
+def test_a_graph_that_was_written_to_is_kept_once() -> None:
+    edge_index = torch.tensor([[0, 1, 2], [1, 2, 0]])
+    conv = gs.nn.GCNConv(2, 2)
+    for target in (0, 1, 2):
+        edge_index[1, 2] = target
+        conv(torch.ones(3, 2), edge_index)
+    assert len(_edges._KEPT[edge_index]) == 1
+
+
+def test_rows_that_a_small_file_announces_are_bounded_by_a_gibibyte(tmp_path: Path) -> None:
+    """An index for each of them would take 1.4 GB."""
+    scipy.sparse.save_npz(tmp_path / "tall.npz", scipy.sparse.coo_array(([1.0], ([0], [0])), shape=(180_000_000, 1)))
+    with pytest.raises(ValueError, match="max_bytes"):
+        gs.load_npz(tmp_path / "tall.npz")
