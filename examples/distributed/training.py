@@ -109,9 +109,9 @@ def train(options: argparse.Namespace, share: Share) -> tuple[torch.nn.Module, l
         options.model, share.x.shape[1], share.classes, options.hidden, options.heads, options.dropout
     )
     if dist.is_initialized():
-        # find_unused_parameters, although there are none: otherwise DDP packs the gradients anew after its first step, by
-        # the order they came in, and gloo adds those of three and more processes in an order that depends on the packing.
-        # A run that was killed would have its first step once more, and other last bits than one left in peace.
+        # find_unused_parameters, although there are none: otherwise DDP packs the gradients anew after its first step,
+        # by the order they came in, and gloo adds those of three and more processes in an order that depends on the
+        # packing. A killed run has its first step once more, and would have other last bits than one left in peace.
         net = DistributedDataParallel(net, find_unused_parameters=True)
     adam = torch.optim.Adam(net.parameters(), lr=options.lr)
     folder: Path | None = options.checkpoint
