@@ -229,3 +229,47 @@ def test_rows_that_a_small_file_announces_are_bounded_by_a_gibibyte(tmp_path: Pa
     scipy.sparse.save_npz(tmp_path / "tall.npz", scipy.sparse.coo_array(([1.0], ([0], [0])), shape=(180_000_000, 1)))
     with pytest.raises(ValueError, match="max_bytes"):
         gs.load_npz(tmp_path / "tall.npz")
+
+
+def test_the_network_of_gatv2_is_that_of_gat() -> None:
+    """As its paper has it: eight heads of eight, then one; all else as in GAT's."""
+    wanted = {"hidden": 8, "heads": 8, "out_heads": 1, "dropout": 0.6, "lr": 0.005, "weight_decay": 5e-4}
+    for model in ("gat", "gatv2"):
+        recipe = dataclasses.asdict(RECIPES[model])
+        assert recipe == {"model": model, **wanted, "epochs": 1000, "patience": 100}
+
+
+def test_options_of_torchs_functions_are_refused() -> None:
+    """They would be dropped without a word: torch.add(A, B, alpha=2) is A + 2 B."""
+    A = random_matrix(4, 4)
+    for call in (lambda: torch.add(A, A, alpha=2), lambda: torch.sub(A, A, alpha=2), lambda: torch.atan2(A, A)):
+        with pytest.raises(TypeError, match=r"NotImplemented|no implementation"):
+            call()
+
+
+@pytest.mark.parametrize("kind", [-1, 3])
+def test_self_loops_are_of_three_kinds(kind: int) -> None:
+    with pytest.raises(ValueError, match=f"edges: self_loops must be 0, 1 or 2, not {kind}"):
+        ops.edges(torch.tensor([[0], [1]]), (2, 2), kind)
+
+
+def test_a_shape_is_not_negative() -> None:
+    """Minus one row needs no number of indptr, of which the first was read."""
+    nothing = torch.zeros(0, dtype=torch.int64)
+    for shape in ((-1, -1), (-1, 3), (0, -1)):
+        indptr = torch.zeros(shape[0] + 1, dtype=torch.int64)
+        for call in (
+            lambda s=shape, p=indptr: ops.transpose(p, nothing, s),
+            lambda s=shape, p=indptr: ops.spmm([p, nothing], nothing.double(), torch.zeros(3, 2), s),
+        ):
+            with pytest.raises(ValueError, match="shape must not be negative, as -1 is"):
+                call()
+
+
+def test_a_derivative_of_a_meta_factor_wants_two_sizes() -> None:
+    """The op itself is a fake then, and looks at nothing."""
+    A = gs.poisson(4, dtype=torch.float64)
+    values, factor = A.values.clone().requires_grad_(), torch.empty((), dtype=torch.int64, device="meta")
+    result = ops.inverse_tangent(factor, A.pattern.tensors(True), values, torch.ones_like(values), [])
+    with pytest.raises(ValueError, match=r"an inverse's shape must be \(rows, cols\), not 0 numbers"):
+        result.sum().backward()

@@ -78,6 +78,8 @@ PatternTensors unpack(const char* op, TensorList pattern, SymIntArrayRef shape, 
                     ": a pattern is {indptr, indices}, perhaps the transpose's three, perhaps runs: not ", given,
                     " tensors");
   TORCH_CHECK_VALUE(shape.size() == 2, op, ": shape must be (rows, cols), not ", shape.size(), " numbers");
+  for (const SymInt& size : shape)  // that of a trace may have no number
+    TORCH_CHECK_VALUE(size.maybe_as_int().value_or(0) >= 0, op, ": shape must not be negative, as ", size, " is");
   const Tensor &indptr = pattern[0], &indices = pattern[1];
   check_index(op, "indptr", indptr, indptr);
   check_index(op, "indices", indices, indptr);

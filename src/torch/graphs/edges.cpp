@@ -86,6 +86,7 @@ std::tuple<Tensor, Tensor, Tensor> with_self_loops(const Tensor& edge_index, at:
   const KeptResults kept;
   check_edge_index("edges", edge_index);
   TORCH_CHECK_VALUE(shape.size() == 2, "edges: shape must be (destinations, sources), not ", shape.size(), " numbers");
+  TORCH_CHECK_VALUE(self_loops >= 0 && self_loops <= 2, "edges: self_loops must be 0, 1 or 2, not ", self_loops);
   if (self_loops == static_cast<int64_t>(SelfLoops::none)) return ops::graph(edge_index, shape);
   const int64_t given = edge_index.size(1), n = std::min(shape[0], shape[1]);
   const auto integers = at::TensorOptions().dtype(at::kLong).device(edge_index.device());

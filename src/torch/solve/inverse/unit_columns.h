@@ -30,6 +30,8 @@ void for_unit_columns(const Tensor& values, const c10::SymInt& n, const Visit& v
 // Entry (i, j) is row i of column(unit vector j), for blocks of 64 at a time.
 template <class Column>
 Tensor on_pattern_by_columns(TensorList pattern, const Tensor& values, SymIntArrayRef shape, const Column& column) {
+  // A derivative comes here unchecked where the op itself was given a meta tensor.
+  TORCH_CHECK_VALUE(shape.size() == 2, "an inverse's shape must be (rows, cols), not ", shape.size(), " numbers");
   Tensor sum;
   for_unit_columns(values, shape[0], [&](const Tensor& E) {
     const Tensor part = ops::sddmm(pattern, column(E), E, shape);
