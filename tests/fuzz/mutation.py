@@ -55,8 +55,11 @@ def strided(random: Random, t: Tensor) -> Tensor:
     return t[:1].expand(t.shape) if t.dim() and t.shape[0] and t.is_floating_point() else t.clone()
 
 
-def resized(random: Random, t: Tensor) -> Tensor:
-    """Another length or another number of dimensions, of the same numbers. Copied: beyond a view lies the rest."""
+def resized(random: Random, t: Tensor, contents: bool) -> Tensor:
+    """Another length or another number of dimensions, of the same numbers. Copied: beyond a view lies the rest.
+
+    Integers that are trusted may be offsets, after which smaller ones would be others: the last is repeated.
+    """
     kind = random.randrange(7)
     if kind == 0:
         return t.new_empty(0)
@@ -67,7 +70,8 @@ def resized(random: Random, t: Tensor) -> Tensor:
     if kind == 2:
         return t[: random.randint(0, t.shape[0])].clone()
     if kind == 3:
-        return torch.cat([t, t[: random.randint(0, t.shape[0])]])
+        more = random.randint(0, t.shape[0])
+        return torch.cat([t, t[:more] if contents or t.is_floating_point() else t[-1:].expand(more, *t.shape[1:])])
     if kind == 4 and t.shape[0]:
         return t[random.randrange(t.shape[0])].clone()
     if kind == 5:
@@ -83,7 +87,7 @@ def other_tensor(random: Random, t: Tensor, contents: bool) -> Tensor:
     if kind == 0:
         return strided(random, t)
     if kind in (1, 2):
-        return resized(random, t)
+        return resized(random, t, contents)
     if kind == 3 and not t.is_floating_point() and not contents:  # a cast of small integers keeps them
         return t.to(random.choice([torch.int64, torch.int32, torch.int16, torch.float64]))
     if kind == 3:

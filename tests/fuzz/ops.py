@@ -57,7 +57,9 @@ def changed(random: Random, name: str, argument: str, x: Any) -> Any:
     """Something else in place of an argument."""
     contents = name in table.SYMBOLIC or argument not in TRUSTED
     if isinstance(x, Tensor):
-        return other_tensor(random, x, contents)
+        other = other_tensor(random, x, contents)
+        # expm_multiply takes as many steps as its matrix is large, and keeps them for the gradient.
+        return other.clamp(max=100) if name == "expm_multiply" and other.is_floating_point() else other
     if isinstance(x, (list, tuple)) and x and isinstance(x[0], Tensor):
         kind = random.randrange(5)
         if kind < 2:
@@ -65,10 +67,11 @@ def changed(random: Random, name: str, argument: str, x: Any) -> Any:
         k = random.randrange(len(x))
         return [*x[:k], other_tensor(random, x[k], name in table.SYMBOLIC), *x[k + 1 :]]
     if isinstance(x, (list, tuple)):
+        least, more = (-1, 1) if name in table.SYMBOLIC else (0, 50)  # a shape that is too small is trusted
         if random.random() < 0.2 or not x:
-            return random.choice([[], list(x[:-1]), [*x, 1], [-1] * len(x)])
-        k, low = random.randrange(len(x)), -1 if name in table.SYMBOLIC else 0  # a shape that is too small is trusted
-        return [*x[:k], x[k] + random.randint(low, 3), *x[k + 1 :]] if isinstance(x[k], int) else list(x)
+            return random.choice([[], list(x[:-1]), [*x, more], [-1] * len(x)])
+        k = random.randrange(len(x))
+        return [*x[:k], x[k] + random.randint(least, 3), *x[k + 1 :]] if isinstance(x[k], int) else list(x)
     if x is None:
         return random.choice([None, torch.ones(3, dtype=torch.int64), torch.ones(6)])
     number = other_number(random, x)
