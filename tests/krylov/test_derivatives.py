@@ -47,7 +47,7 @@ def test_second_derivative_in_an_unsymmetric_direction(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["gmres", "bicgstab"])
-@pytest.mark.parametrize("kind", ["matrix", "factor", "callable"])
+@pytest.mark.parametrize("kind", ["matrix", "factor", "callable", "factor and callback"])
 def test_the_adjoint_uses_the_transpose_of_M(method: str, kind: str) -> None:
     """M is the inverse of an unsymmetric A, so that two iterations suffice, in the adjoint only with Mᵀ."""
     A = matrix_for(method)
@@ -64,9 +64,10 @@ def test_the_adjoint_uses_the_transpose_of_M(method: str, kind: str) -> None:
         def T(self) -> Callable:
             return Callable(self.P.T)
 
-    M = {"matrix": inverse, "factor": linalg.factorize(A), "callable": Callable(inverse)}[kind]
+    M = {"matrix": inverse, "factor": linalg.factorize(A), "callable": Callable(inverse)}[kind.split()[0]]
+    callback = (lambda info: None) if kind.endswith("callback") else None
     v, b = A.values.clone().requires_grad_(), numbers(12).requires_grad_()
-    x, info = getattr(linalg, method)(A.with_values(v), b, M=M, maxiter=2)
+    x, info = getattr(linalg, method)(A.with_values(v), b, M=M, maxiter=2, callback=callback)
     assert info.iterations <= 2
     ours = torch.autograd.grad(x.sin().sum(), (v, b))
     dense = torch.autograd.grad(torch.linalg.solve(dense_of(A, v), b).sin().sum(), (v, b))

@@ -25,7 +25,7 @@ OPS = [f"tests/table/test_{name}.py" for name in ROWS]
 ALL = [["tests/mutation", *OPS, "-k", QUICK], ["tests/table/test_raw_ops.py", "-k", QUICK], ["tests/site/test_docs.py"]]
 RANKS = [
     ["tests/distributed/test_partition.py", "tests/distributed/test_files.py"],
-    ["tests/distributed/test_on_ranks.py", "-k", "test_on_ranks and -2]"],
+    ["tests/distributed/test_on_ranks.py", "-k", "[2-"],
 ]
 WITHOUT = ["--ignore=tests/matrix/test_pages.py", "-k", "not real_matrices"]  # slow ones
 FAMILIES = {  # of files, and the tests that are theirs, quick ones first
@@ -65,7 +65,11 @@ def judges(file: str, programs: list[Path], thorough: bool) -> Iterator[Command]
     if family is not RANKS:
         yield [*OPS, "-k", f"({' or '.join(words(file))}) and {front_ends}"]
     yield from family
-    if thorough and family is not RANKS:
+    if family is not RANKS and "Distributed" in (ROOT / file).read_text():
+        yield RANKS[1]  # a branch of it is for matrices on many processes
+    if not thorough:
+        yield ["tests/mutation", "-k", QUICK]  # of what once survived: seconds
+    elif family is not RANKS:
         yield from ALL
 
 
