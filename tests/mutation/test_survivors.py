@@ -266,6 +266,16 @@ def test_a_shape_is_not_negative() -> None:
                 call()
 
 
+def test_patterns_are_on_one_device() -> None:
+    """One on meta has no numbers, and was read."""
+    here = gs.poisson(4).pattern.tensors()
+    there = [t.to("meta") for t in here]
+    with pytest.raises(ValueError, match="kron: A is on cpu but B on meta"):
+        ops.kron_pattern(here, (4, 4), there, (4, 4))
+    with pytest.raises(ValueError, match="blocks: block 1 is on meta but block 0 on cpu"):
+        ops.blocks([here[0], there[0]], [here[1], there[1]], [0, 0, 4, 4], (8, 8))
+
+
 def test_a_derivative_of_a_meta_factor_wants_two_sizes() -> None:
     """The op itself is a fake then, and looks at nothing."""
     A = gs.poisson(4, dtype=torch.float64)

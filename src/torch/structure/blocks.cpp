@@ -31,6 +31,8 @@ struct KronSize {
   KronSize(TensorList given_A, SymIntArrayRef shape_A, TensorList given_B, SymIntArrayRef shape_B) {
     TORCH_CHECK_VALUE(given_A.size() >= 2 && given_B.size() >= 2, "kron: a pattern is {indptr, indices}, not ",
                       std::min(given_A.size(), given_B.size()), " tensors");
+    TORCH_CHECK_VALUE(given_A[0].device() == given_B[0].device(), "kron: A is on ", given_A[0].device(), " but B on ",
+                      given_B[0].device());
     const bool wide = given_A[0].scalar_type() == at::kLong || given_B[0].scalar_type() == at::kLong;
     const auto in = wide ? at::kLong : at::kInt;
     A = {given_A[0].to(in), given_A[1].to(in)}, B = {given_B[0].to(in), given_B[1].to(in)};
@@ -81,6 +83,8 @@ struct BlocksSize {
     for (size_t k = 0; k < indptrs.size(); ++k) {
       TORCH_CHECK_VALUE(indptrs[k].dim() == 1 && indptrs[k].size(0) >= 1 && indices[k].dim() == 1, "blocks: block ", k,
                         " has indptr ", shape_text(indptrs[k]), " and indices ", shape_text(indices[k]));
+      TORCH_CHECK_VALUE(indptrs[k].device() == indptrs[0].device(), "blocks: block ", k, " is on ", indptrs[k].device(),
+                        " but block 0 on ", indptrs[0].device());
       TORCH_CHECK_VALUE(at[2 * k] >= 0 && at[2 * k] + indptrs[k].size(0) - 1 <= shape[0], "blocks: block ", k, " of ",
                         indptrs[k].size(0) - 1, " rows does not fit at row ", at[2 * k], " of ", shape[0]);
       wide = wide || indptrs[k].scalar_type() == at::kLong;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from whole import Pair, entries_of, numbers, on, partitions, unsymmetric
 
@@ -209,3 +210,23 @@ def case_rows_of_entries(mesh: Any) -> None:
     A = unsymmetric(10, 10)
     rows = torch.tensor([7, 2])
     assert torch.equal(A.values[entries_of(A, rows)], torch.cat([A.to_dense()[i][A.to_dense()[i] != 0] for i in rows]))
+
+
+@on(2)
+def case_arithmetic(mesh: Any) -> None:
+    """Entry by entry: each rank computes its own, as one process does."""
+    A = unsymmetric(40, 40)
+    parts = partitions(A, mesh.size())["random"]
+    three, by_head = torch.tensor(3.0, dtype=torch.float64), torch.tensor([2.0, 5.0], dtype=torch.float64)
+    both = [lambda M: M * 2, lambda M: 2 * M, lambda M: M * three, lambda M: M / 4, lambda M: M / three, lambda M: -M]
+    both += [lambda M: M**2, lambda M: M * M, lambda M: M + M, lambda M: M - 3 * M, lambda M: M.conj()]
+    both += [lambda M: M.map(torch.sin)]
+    for matrix, also in ((A, []), (A.with_values(numbers(A.nnz, 2)), [lambda M: M * by_head, lambda M: M / by_head])):
+        pair = Pair(matrix, mesh, parts)
+        assert not pair.D.keep_halo  # asked for, for it takes memory
+        for use in both + also:
+            assert torch.equal(use(pair.D).values, use(matrix).values[pair.entries])
+        assert torch.equal(pair.D.exp().values, matrix.values.exp()[pair.entries])
+        for mistake in (lambda M: M * "2", lambda M: M / "2", lambda M: M * [2]):
+            with pytest.raises(TypeError):
+                mistake(pair.D)

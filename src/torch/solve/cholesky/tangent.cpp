@@ -56,6 +56,10 @@ Tensor adjoint(const Tensor& plan_handle, TensorList factor, const Tensor& l, co
 struct OnPattern {
   std::vector<Tensor> F;
 
+  // The kernels check the pattern, but derivatives of meta tensors come here without.
+  OnPattern(const char* op, TensorList factor) : F(factor.vec()) {
+    TORCH_CHECK_VALUE(F.size() == 2, op, ": the factor's pattern is {indptr, indices}, not ", F.size(), " tensors");
+  }
   Tensor product(const Tensor& a, const Tensor& b, ops::ProductForm form) const {
     const SymInt n = F[0].sym_size(0) - 1;
     const std::vector<SymInt> shape = {n, n};
@@ -72,7 +76,7 @@ Tensor difference(const Tensor& a, const Tensor& b) {  // a tangent that is unde
 }
 
 Tensor autograd_tangent(const Tensor& plan, TensorList factor, const Tensor& l, const Tensor& N) {
-  const OnPattern on{factor.vec()};
+  const OnPattern on(tangent_name, factor);
   return differentiable(
       tangent_name, {l, N, plan},
       [&](const variable_list& in) { return ops::cholesky_tangent(in[2], on.F, in[0], in[1]); },
@@ -87,7 +91,7 @@ Tensor autograd_tangent(const Tensor& plan, TensorList factor, const Tensor& l, 
 }
 
 Tensor autograd_adjoint(const Tensor& plan, TensorList factor, const Tensor& l, const Tensor& G) {
-  const OnPattern on{factor.vec()};
+  const OnPattern on(adjoint_name, factor);
   return differentiable(
       adjoint_name, {l, G, plan},
       [&](const variable_list& in) { return ops::cholesky_adjoint(in[2], on.F, in[0], in[1]); },
