@@ -283,3 +283,10 @@ def test_a_derivative_of_a_meta_factor_wants_two_sizes() -> None:
     result = ops.inverse_tangent(factor, A.pattern.tensors(True), values, torch.ones_like(values), [])
     with pytest.raises(ValueError, match=r"an inverse's shape must be \(rows, cols\), not 0 numbers"):
         result.sum().backward()
+
+
+@pytest.mark.parametrize("size", [(), (3,)])
+def test_features_of_edges_are_one_an_edge(size: tuple[int, ...]) -> None:
+    """A number without dimensions has no first size, which was written to."""
+    with pytest.raises(ValueError, match=r"loop_features: edge_attr must be \(2, …\), not"):
+        ops.loop_features(torch.tensor([[0, 1], [1, 0]]), torch.ones(size), 2, "mean")

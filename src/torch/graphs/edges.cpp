@@ -132,6 +132,9 @@ Tensor ops::loop_features(const Tensor& edge_index, const Tensor& edge_attr, int
   TORCH_CHECK_VALUE(known == "sum" || known == "mean" || known == "prod" || known == "amin" || known == "amax",
                     "loop_features: fill_value must be a number, a tensor, 'add', 'mean', 'mul', 'min' or 'max', not '",
                     reduce, "'");
+  check_edge_index("loop_features", edge_index);
+  TORCH_CHECK_VALUE(edge_attr.dim() >= 1 && edge_attr.sym_size(0) == edge_index.sym_size(1),
+                    "loop_features: edge_attr must be (", edge_index.sym_size(1), ", …), not ", shape_text(edge_attr));
   // Loops that are there already go to a row of their own, n, which is dropped.
   const Tensor target = edge_index.select(0, 1), is_loop = edge_index.select(0, 0).eq(target);
   Tensor to = target.to(at::kLong).masked_fill(is_loop, n);
