@@ -8,12 +8,12 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 seed=${1:-1}
 millions=${2:-10}
 cd "$root/build/dev/tests/fuzz"
-for target in mtx:45 npz:45 file:9; do
+for target in mtx:40 npz:40 file:8; do
   noun=${target%:*}
   ./fuzz_$noun --executions $((millions * ${target#*:} * 10000)) --seed "$seed" "$root/tests/fuzz/corpus/$noun"
 done
 cd "$root"
-for target in ops:40 planetoid:20 graph_folder:10 npz:20 matrix_state:10 command_line:1; do
+for target in ops:1000 planetoid:60 graph_folder:40 npz:60 matrix_state:37 command_line:3; do
   OMP_NUM_THREADS=1 scripts/sanitized.sh python -W ignore tests/fuzz/run.py "${target%:*}" \
     --executions $((millions * ${target#*:} * 100)) --seed "$seed"
 done

@@ -168,3 +168,30 @@ TEST(Structure, GradientsReachTheValues) {
   const auto mask = A.with_values(torch::ones_like(A.values())).to_dense();
   EXPECT_TRUE(torch::allclose(A.grad()->to_dense(), D.grad() * mask));
 }
+
+TEST(Structure, HeadsAreScaledEachByItsNumber) {
+  const auto A = example();
+  const auto values = torch::stack({A.values(), -A.values()}, 1),
+             by_head = torch::tensor({2.0, 5.0}, torch::dtype(f64));
+  const auto heads = A.with_values(values);
+  EXPECT_TRUE(torch::equal((heads * by_head).values(), values * by_head));
+  EXPECT_TRUE(torch::allclose((heads / by_head).values(), values / by_head));
+  const auto row = torch::arange(1, 5, torch::dtype(f64));  // of one that has no heads, it is a row of a dense matrix
+  EXPECT_TRUE(same(A * row, A.to_dense() * row));
+}
+
+TEST(Structure, WhatAMapGivesIsANumberAnEntryOrAHead) {
+  const auto A = example();
+  const auto twice = [](const torch::Tensor& v) { return torch::stack({v, v}, 1); };
+  EXPECT_EQ(A.map(twice).values().sizes(), torch::IntArrayRef({6, 2}));
+  EXPECT_THROW(A.map([](const torch::Tensor& v) { return v.view({-1, 1, 1}); }), c10::ValueError);
+  EXPECT_THROW(A.map([](const torch::Tensor& v) { return v.slice(0, 1); }), c10::ValueError);
+  EXPECT_THROW(A.map([](const torch::Tensor& v) { return v.sum(); }), c10::ValueError);
+}
+
+TEST(Structure, NothingHasManyShapes) {
+  const auto nothing = gs::from_dense(torch::zeros({5, 0}));
+  EXPECT_EQ(nothing.reshape(7, 0).shape(), (gs::Shape{7, 0}));
+  EXPECT_EQ(nothing.reshape(0, 3).shape(), (gs::Shape{0, 3}));
+  EXPECT_THROW(nothing.reshape(1, 1), c10::ValueError);
+}

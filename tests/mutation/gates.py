@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds the library once with all changes of a sample in it: GOSSAMER_MUTANT says which one is made.
+"""Builds the library once with all changes of a sample in it, and the tests of the kernels likewise, where the dev
+build is there: GOSSAMER_MUTANT says which change is made.
 
-Only the sources that the changes touch are compiled, by the commands of the release build; what that build has made of
-the others is linked as it is.
+Only the sources that the changes touch are compiled, by the commands of these builds; what they have made of the others
+is linked as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from sites import Site, gated
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build/release"
+DEV = ROOT / "build/dev"
 LIBRARY = "lib/libgossamer.so"
+KERNEL_TESTS = "kernel_tests"
 INCLUDED = """#pragma once
 #include <cstdlib>
 #pragma GCC diagnostic ignored "-Wparentheses"
@@ -35,19 +38,18 @@ INCLUDED = """#pragma once
 inline int gossamer_mutant = std::getenv("GOSSAMER_MUTANT") ? std::atoi(std::getenv("GOSSAMER_MUTANT")) : 0;
 """
 
+COPIED = ("include", "src", "tests/kernels")
 Numbered = dict[int, Site]
 
 
 def build(sites: list[Site], scratch: Path, jobs: int) -> Numbered:
     """The library with all changes in it, at LIBRARY; the changes that compile, by number."""
     numbered = dict(enumerate(sites, 1))
-    given = json.loads((BUILD / "compile_commands.json").read_text())
-    own = [one for one in given if one["file"].startswith(f"{ROOT}/src/")]
-    commands = {Path(one["file"]).relative_to(ROOT).as_posix(): one["command"] for one in own}
+    commands = {**commands_of(BUILD, "src/"), **commands_of(DEV, "tests/kernels/")}
     while True:
         write_sources(numbered, scratch)
         changed = {site.file for site in numbered.values()}
-        units = [name for name in sources() if changed & all_included(name)]
+        units = [name for name in (*sources(), *tests()) if name in commands and changed & all_included(name)]
         print(f"{len(numbered)} changes in {len(units)} sources to compile", flush=True)
         with ThreadPoolExecutor(jobs) as workers:
             said = "".join(workers.map(lambda name: compiled(name, commands[name], scratch), units))
@@ -63,8 +65,17 @@ def build(sites: list[Site], scratch: Path, jobs: int) -> Numbered:
         numbered = kept  # the others keep their numbers, so that only what has these lines is compiled again
 
 
-def compiled(name: str, command: str, scratch: Path) -> str:
-    """One source as the release build compiles it, but with the changes; "" or what the compiler said."""
+def commands_of(build: Path, folder: str) -> dict[str, tuple[str, str]]:
+    """Of a build, if it is there: by source, where the compiler runs, and how."""
+    listed = build / "compile_commands.json"
+    given = json.loads(listed.read_text()) if listed.exists() else []
+    own = [one for one in given if one["file"].startswith(f"{ROOT}/{folder}")]
+    return {Path(one["file"]).relative_to(ROOT).as_posix(): (one["directory"], one["command"]) for one in own}
+
+
+def compiled(name: str, given: tuple[str, str], scratch: Path) -> str:
+    """One source as its build compiles it, but with the changes; "" or what the compiler said."""
+    folder, command = given
     target = object_of(name, scratch)
     text = "".join((scratch / path).read_text() for path in sorted(all_included(name)))
     key = hashlib.sha256((command + text).encode()).hexdigest()
@@ -72,13 +83,13 @@ def compiled(name: str, command: str, scratch: Path) -> str:
     if stamp.exists() and stamp.read_text() == key:
         return ""
     target.parent.mkdir(parents=True, exist_ok=True)
-    for folder in ("src", "include"):
-        command = command.replace(f"{ROOT}/{folder}", f"{scratch}/{folder}")
+    for copied in COPIED:
+        command = command.replace(f"{ROOT}/{copied}", f"{scratch}/{copied}")
     words = [word for word in shlex.split(command) if not word.endswith("ccache")]
     words[words.index("-o") + 1] = str(target)
     # A change is as wrong without much optimisation, and compiled in half the time.
     words += ["-O1", "-fdiagnostics-color=never", f"-I{scratch}/include"]
-    done = subprocess.run(words, cwd=BUILD, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         stamp.write_text(key)
         return ""
@@ -90,20 +101,24 @@ def object_of(name: str, scratch: Path) -> Path:
 
 
 def link(units: list[str], scratch: Path) -> None:
-    """The release build's own command, with other objects."""
-    ask = ["ninja", "-t", "commands", "gossamer"]
-    asked = subprocess.run(ask, cwd=BUILD, capture_output=True, text=True, check=True)
-    command = asked.stdout.splitlines()[-1]
-    for name in units:
-        command = re.sub(rf"CMakeFiles/\w+\.dir/{re.escape(name)}\.o", str(object_of(name, scratch)), command)
-    (scratch / LIBRARY).parent.mkdir(parents=True, exist_ok=True)
-    command = re.sub(r"-o \S+libgossamer\.so", f"-o {scratch / LIBRARY}", command)
-    subprocess.run(["/bin/sh", "-c", command], cwd=BUILD, check=True)
+    """The builds' own commands, with other objects."""
+    targets = [(BUILD, "gossamer", LIBRARY), (DEV, "kernel_tests", KERNEL_TESTS)]
+    for build, target, made in targets if (DEV / "build.ninja").exists() else targets[:1]:
+        ask = ["ninja", "-t", "commands", target]
+        asked = subprocess.run(ask, cwd=build, capture_output=True, text=True, check=True)
+        command = asked.stdout.splitlines()[-1]
+        for name in units:
+            within = re.escape(name.removeprefix("tests/kernels/"))
+            objects = rf"(?:tests/kernels/)?CMakeFiles/\w+\.dir/{within}\.o"
+            command = re.sub(objects, str(object_of(name, scratch)), command)
+        (scratch / made).parent.mkdir(parents=True, exist_ok=True)
+        command = re.sub(rf"-o \S+{Path(made).name}", f"-o {scratch / made}", command)
+        subprocess.run(["/bin/sh", "-c", command], cwd=build, check=True)
 
 
 def write_sources(numbered: Numbered, scratch: Path) -> None:
     """A copy of the sources with all changes."""
-    listed = subprocess.run(["git", "ls-files", "include", "src"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(["git", "ls-files", *COPIED], cwd=ROOT, capture_output=True, text=True, check=True)
     texts = {name: (ROOT / name).read_text() for name in listed.stdout.splitlines()}
     for name in {site.file for site in numbered.values()}:
         lines = texts[name].split("\n")
@@ -128,6 +143,11 @@ def sources() -> Iterator[str]:
     for folder in ("src/cpu", "src/torch"):
         for path in sorted(ROOT.glob(f"{folder}/**/*.cpp")):
             yield str(path.relative_to(ROOT))
+
+
+def tests() -> Iterator[str]:
+    for path in sorted((ROOT / "tests/kernels").glob("*.cpp")):
+        yield str(path.relative_to(ROOT))
 
 
 _INCLUDED: dict[str, set[str]] = {}

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from gates import BUILD, LIBRARY, ROOT, Numbered, build, units
+from gates import BUILD, KERNEL_TESTS, LIBRARY, ROOT, Numbered, build, units
 from judges import Court, judges
 from sites import Site, cpp_sites, listed_sites, python_sites
 
@@ -86,6 +86,7 @@ def environments(kind: str, number: int, site: Site, scratch: Path) -> tuple[dic
         return changed, sane
     library = scratch / LIBRARY
     sane |= {"GOSSAMER_LIBRARY": str(library), "LD_LIBRARY_PATH": str(library.parent)}
+    sane |= {"ASAN_OPTIONS": "hard_rss_limit_mb=8192"}  # of the kernels' tests, which are linked with AddressSanitizer
     return {**sane, "GOSSAMER_MUTANT": str(number)}, {**sane, "GOSSAMER_MUTANT": "0"}
 
 
@@ -104,17 +105,18 @@ def changed_copy(site: Site | None, scratch: Path) -> Path:
     return scratch / "python"
 
 
-def programs(site: Site) -> list[Path]:
-    """The tests of the C++ front end, which load the changed library, where they are built."""
+def programs(site: Site, scratch: Path) -> list[Path]:
+    """The tests of the C++ front end, which load the changed library, and of a kernel's header those of the kernels."""
     if not site.file.endswith((".h", ".cpp")):
         return []
-    return [BUILD / "tests/cpp" / ("distributed_tests" if "/distributed" in site.file else "front_end_tests")]
+    front_end = BUILD / "tests/cpp" / ("distributed_tests" if "/distributed" in site.file else "front_end_tests")
+    return [front_end, scratch / KERNEL_TESTS] if "/kernels/" in site.file else [front_end]
 
 
 def judges_of(site: Site, given: argparse.Namespace) -> Iterator[list[str]]:
     """Those of its file; of one that once survived only the tests that were written for it, with the stand-in."""
     if site not in given.once:
-        return judges(site.file, programs(site), not given.quick)
+        return judges(site.file, programs(site, given.scratch), not given.quick)
     options = ["-x", "-rfE", "--tb=line", "-p", "no:cacheprovider"]
     return iter([[sys.executable, "-m", "pytest", *options, "tests/mutation"]])
 

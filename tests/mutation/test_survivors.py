@@ -253,40 +253,21 @@ def test_self_loops_are_of_three_kinds(kind: int) -> None:
         ops.edges(torch.tensor([[0], [1]]), (2, 2), kind)
 
 
-def test_a_shape_is_not_negative() -> None:
-    """Minus one row needs no number of indptr, of which the first was read."""
-    nothing = torch.zeros(0, dtype=torch.int64)
-    for shape in ((-1, -1), (-1, 3), (0, -1)):
-        indptr = torch.zeros(shape[0] + 1, dtype=torch.int64)
-        for call in (
-            lambda s=shape, p=indptr: ops.transpose(p, nothing, s),
-            lambda s=shape, p=indptr: ops.spmm([p, nothing], nothing.double(), torch.zeros(3, 2), s),
-        ):
-            with pytest.raises(ValueError, match="shape must not be negative, as -1 is"):
-                call()
-
-
-def test_patterns_are_on_one_device() -> None:
-    """One on meta has no numbers, and was read."""
-    here = gs.poisson(4).pattern.tensors()
-    there = [t.to("meta") for t in here]
-    with pytest.raises(ValueError, match="kron: A is on cpu but B on meta"):
-        ops.kron_pattern(here, (4, 4), there, (4, 4))
-    with pytest.raises(ValueError, match="blocks: block 1 is on meta but block 0 on cpu"):
-        ops.blocks([here[0], there[0]], [here[1], there[1]], [0, 0, 4, 4], (8, 8))
-
-
-def test_a_derivative_of_a_meta_factor_wants_two_sizes() -> None:
-    """The op itself is a fake then, and looks at nothing."""
+def test_raw_solves_take_one_factor_a_head() -> None:
     A = gs.poisson(4, dtype=torch.float64)
-    values, factor = A.values.clone().requires_grad_(), torch.empty((), dtype=torch.int64, device="meta")
-    result = ops.inverse_tangent(factor, A.pattern.tensors(True), values, torch.ones_like(values), [])
-    with pytest.raises(ValueError, match=r"an inverse's shape must be \(rows, cols\), not 0 numbers"):
-        result.sum().backward()
+    many = A.values[:, None, None].expand(-1, 2, 2).contiguous()
+    factor, b = torch.zeros(2, 2, dtype=torch.int64), torch.ones(4, 2, 2, dtype=torch.float64)
+    with pytest.raises(ValueError, match="factor_solve: a factor of shape"):
+        ops.factor_solve(factor, A.pattern.tensors(), many, b, A.shape)
 
 
-@pytest.mark.parametrize("size", [(), (3,)])
-def test_features_of_edges_are_one_an_edge(size: tuple[int, ...]) -> None:
-    """A number without dimensions has no first size, which was written to."""
-    with pytest.raises(ValueError, match=r"loop_features: edge_attr must be \(2, …\), not"):
-        ops.loop_features(torch.tensor([[0, 1], [1, 0]]), torch.ones(size), 2, "mean")
+def test_raw_spectral_ops_want_float64() -> None:
+    A = gs.poisson(4)
+    with pytest.raises(ValueError, match=r"spectral_transform: values must be .* in float64"):
+        ops.spectral_transform(None, A.pattern.tensors(True), A.values.float(), None, A.shape, None, True)
+    A = A.to(torch.float64)
+    transform = ops.spectral_transform(None, A.pattern.tensors(True), A.values, None, A.shape, None, True)
+    X, theta = torch.eye(4, dtype=torch.float64)[:, :2], torch.ones(2, 2, dtype=torch.float64)
+    for given in ((X.float(), theta, X), (X, theta.float(), X), (X, theta, X.float())):
+        with pytest.raises(ValueError, match="X, Theta and B must be matrices in float64 on the host"):
+            ops.deflated_solve(transform, A.pattern.tensors(True), A.values, None, *given, A.shape)
