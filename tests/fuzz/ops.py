@@ -29,6 +29,8 @@ TRUSTED |= {"pattern", "A", "B", "C", "levels", "factor", "gram", "jacobian", "i
 # A number that says how long to work, or how much to make, is the caller's wish.
 WISHES = {"maxiter", "restart", "ncv", "k", "num_nodes", "num_edges", "num_features", "sizes", "grid", "n", "size"}
 WISHES |= {"heads", "rows", "cols", "nnz", "num_classes", "buckets", "first", "last", "hidden", "shape", "columns"}
+# As many steps as the matrix is large, all of them kept for the gradient; as many nodes as the largest number says.
+MOST_OF = {"expm_multiply": 99, "from_edge_index": 10**6}
 CALLS: dict[str, list[table.Call]] = {}
 MOST = 8  # recorded calls of one op
 
@@ -53,13 +55,19 @@ def calls() -> dict[str, list[table.Call]]:
     return CALLS
 
 
+def within(t: Tensor, most: int | None) -> Tensor:
+    """The numbers, none of them larger."""
+    if most is None or t.is_complex() or t.dtype in (torch.bool, torch.uint8):
+        return t
+    most = most if t.is_floating_point() else min(most, torch.iinfo(t.dtype).max)
+    return t.clamp(-most, most)
+
+
 def changed(random: Random, name: str, argument: str, x: Any) -> Any:
     """Something else in place of an argument."""
     contents = name in table.SYMBOLIC or argument not in TRUSTED
     if isinstance(x, Tensor):
-        other = other_tensor(random, x, contents)
-        # expm_multiply takes as many steps as its matrix is large, and keeps them for the gradient.
-        return other.clamp(-99, 99) if name == "expm_multiply" and not other.is_complex() else other
+        return within(other_tensor(random, x, contents), MOST_OF.get(name))
     if isinstance(x, (list, tuple)) and x and isinstance(x[0], Tensor):
         kind = random.randrange(5)
         if kind == 0:
