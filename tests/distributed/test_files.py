@@ -107,23 +107,26 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     assert error.value.errno in (errno.ENOTDIR, errno.EEXIST)
 
 
-SPOILED: dict[str, Any] = {
-    "indptr": lambda t: t[::-1],
-    "indices": lambda t: t + 30,
-    "row_keys": lambda t: t - 1,
-    "column_keys": lambda t: t.astype(np.float64),
-    "data": lambda t: t[:-1],
-    "rows.x": lambda t: t[1:],
-    "id": lambda t: t + 1,
-}
+SPOILED: list[tuple[str, Any]] = [
+    ("indptr", lambda t: t[::-1]),
+    ("indptr", lambda t: np.maximum(t, 1)),  # ascends to the end, but not from 0
+    ("indptr", lambda t: np.minimum(t, t[-1] - 1)),  # from 0, but not to the end
+    ("indptr", lambda t: np.concatenate([t[:1], t[-1:], t[2:]])),  # from 0 to the end, but down again
+    ("indices", lambda t: t + 30),
+    ("row_keys", lambda t: t - 1),
+    ("column_keys", lambda t: t.astype(np.float64)),
+    ("data", lambda t: t[:-1]),
+    ("rows.x", lambda t: t[1:]),
+    ("id", lambda t: t + 1),
+]
 
 
-@pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_arrays(tmp_path: Path, name: str, front_ends: Any) -> None:
+@pytest.mark.parametrize(("name", "spoiled"), SPOILED)
+def test_spoiled_arrays(tmp_path: Path, name: str, spoiled: Any, front_ends: Any) -> None:
     save(matrix(), tmp_path, 1, x=torch.ones(30))
     with np.load(tmp_path / "part-0.npz") as file:
         arrays = {key: file[key] for key in file.files}
-    arrays[name] = SPOILED[name](arrays[name])
+    arrays[name] = spoiled(arrays[name])
     np.savez(tmp_path / "part-0.npz", **arrays)
     for reader in front_ends:
         with pytest.raises(ValueError, match=r"part-0\.npz: it"):

@@ -59,7 +59,7 @@ def within(t: Tensor, most: int | None) -> Tensor:
     """The numbers, none of them larger."""
     if most is None or t.is_complex() or t.dtype in (torch.bool, torch.uint8):
         return t
-    most = most if t.is_floating_point() else min(most, torch.iinfo(t.dtype).max)
+    most = min(most, int((torch.finfo if t.is_floating_point() else torch.iinfo)(t.dtype).max))
     return t.clamp(-most, most)
 
 

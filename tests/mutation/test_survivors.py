@@ -271,3 +271,16 @@ def test_raw_spectral_ops_want_float64() -> None:
     for given in ((X.float(), theta, X), (X, theta.float(), X), (X, theta, X.float())):
         with pytest.raises(ValueError, match="X, Theta and B must be matrices in float64 on the host"):
             ops.deflated_solve(transform, A.pattern.tensors(True), A.values, None, *given, A.shape)
+
+
+def test_a_matrix_without_rows_is_saved_as_one_part(tmp_path: Path) -> None:
+    gs.distributed.save(gs.from_dense(torch.zeros(0, 3)), tmp_path, torch.zeros(0, dtype=torch.int64))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["part-0.npz", "plan.json"]
+    assert gs.distributed.load(tmp_path)[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("keys", [torch.arange(3), torch.arange(4)[None], torch.arange(4.0)])
+def test_keys_are_one_integer_a_row(keys: Tensor) -> None:
+    A = gs.poisson(4)
+    with pytest.raises(ValueError, match="from_rows: keys must be 4 integers"):
+        gs.distributed.from_rows(A.indptr, A.indices, A.values, [0, 4], A.shape, keys=keys)
