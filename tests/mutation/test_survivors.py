@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import gossamer as gs
 from gossamer.nn import _edges
+from gossamer.nn._linear import LazyLinear
 from gossamer.nn.node_classifier import RECIPES, Trained
 
 ops = torch.ops.gossamer
@@ -169,6 +170,7 @@ def test_defaults_are_what_is_promised() -> None:
         gs.datasets.power_law: {"num_nodes": 1000, "num_edges": 5000, "exponent": 2.5, "num_classes": 4},
         gs.equations.golden: {"version": 1, "hidden": (8,), "heads": (2,), "seed": 0, "self_loops": True},
         gs.linalg.gmres: {"restart": 30},
+        LazyLinear: {"bias": False},
     }
     for function, defaults in promised.items():
         parameters = inspect.signature(function).parameters
@@ -203,16 +205,11 @@ def test_arrays_of_scipy_are_checked() -> None:
         gs.from_scipy(S)
 
 
-@pytest.mark.parametrize("parts", [torch.zeros(6, 1, dtype=torch.int64), torch.zeros(5, dtype=torch.int64)])
-def test_parts_are_one_integer_a_row(parts: Tensor) -> None:
-    with pytest.raises(ValueError, match="scatter: parts must be 6 integers"):
-        gs.distributed.scatter(random_matrix(6, 6), parts=parts)
-
-
-def test_a_row_without_entries_comes_back_from_a_folder(tmp_path: Path) -> None:
-    A = gs.from_coo([0, 3], [1, 2], torch.ones(2), (4, 4))
-    gs.distributed.save(A, tmp_path, 1)
-    assert torch.equal(gs.distributed.load(tmp_path)[0].values, A.values)
+def test_one_number_for_a_whole_diagonal() -> None:
+    A = random_matrix(4, 6, 0.5)
+    dense = A.to_dense()
+    dense.fill_diagonal_(2)
+    assert torch.equal(A.with_diagonal(torch.tensor(2.0, dtype=torch.float64)).to_dense(), dense)
 
 
 def test_a_graph_that_was_written_to_is_kept_once() -> None:
@@ -271,16 +268,3 @@ def test_raw_spectral_ops_want_float64() -> None:
     for given in ((X.float(), theta, X), (X, theta.float(), X), (X, theta, X.float())):
         with pytest.raises(ValueError, match="X, Theta and B must be matrices in float64 on the host"):
             ops.deflated_solve(transform, A.pattern.tensors(True), A.values, None, *given, A.shape)
-
-
-def test_a_matrix_without_rows_is_saved_as_one_part(tmp_path: Path) -> None:
-    gs.distributed.save(gs.from_dense(torch.zeros(0, 3)), tmp_path, torch.zeros(0, dtype=torch.int64))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["part-0.npz", "plan.json"]
-    assert gs.distributed.load(tmp_path)[0].shape == (0, 3)
-
-
-@pytest.mark.parametrize("keys", [torch.arange(3), torch.arange(4)[None], torch.arange(4.0)])
-def test_keys_are_one_integer_a_row(keys: Tensor) -> None:
-    A = gs.poisson(4)
-    with pytest.raises(ValueError, match="from_rows: keys must be 4 integers"):
-        gs.distributed.from_rows(A.indptr, A.indices, A.values, [0, 4], A.shape, keys=keys)
