@@ -52,3 +52,10 @@ def test_keys_are_one_integer_a_row(keys: Tensor) -> None:
     A = gs.poisson(4)
     with pytest.raises(ValueError, match="from_rows: keys must be 4 integers"):
         gs.distributed.from_rows(A.indptr, A.indices, A.values, [0, 4], A.shape, keys=keys)
+
+
+def test_a_checkpoint_of_no_rows_is_written_by_rank_0() -> None:
+    nothing = gs.distributed.scatter(gs.from_dense(torch.zeros(0, 3)))
+    assert len(gs.distributed.Rows(torch.zeros(0, 2), nothing).__create_chunk_list__()) == 1
+    some = gs.distributed.scatter(random_matrix(4, 6))
+    assert len(gs.distributed.Rows(torch.zeros(4, 2), some).__create_chunk_list__()) == 1

@@ -268,3 +268,18 @@ def test_raw_spectral_ops_want_float64() -> None:
     for given in ((X.float(), theta, X), (X, theta.float(), X), (X, theta, X.float())):
         with pytest.raises(ValueError, match="X, Theta and B must be matrices in float64 on the host"):
             ops.deflated_solve(transform, A.pattern.tensors(True), A.values, None, *given, A.shape)
+
+
+def test_an_entry_is_not_zero_if_one_of_its_heads_is_not() -> None:
+    A = gs.from_coo([0, 0, 1], [0, 1, 1], torch.ones(3), (2, 2))
+    rows, cols = A.with_values(torch.tensor([[0.0, 0.0], [1.0, 0.0], [2.0, 3.0]])).nonzero()
+    assert (rows.tolist(), cols.tolist()) == ([0, 1], [1, 1])
+
+
+def test_types_of_arrays_count_and_those_of_lists_do_not() -> None:
+    """As in NumPy and torch; a list of complex numbers is complex."""
+    A, ones = gs.poisson(4), np.ones((4, 4))
+    for B, dtype in [(ones, torch.float64), (ones.tolist(), torch.float32), ((1j * ones).tolist(), torch.complex64)]:
+        assert (A * B).dtype is dtype
+    for x, dtype in [(ones[0], torch.float64), (np.float32(ones[0]), torch.float32), ([1, 2, 3, 4], torch.float32)]:
+        assert (A @ x).dtype is dtype
