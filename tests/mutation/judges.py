@@ -30,13 +30,14 @@ RANKS = [
 WITHOUT = ["--ignore=tests/matrix/test_pages.py", "-k", "not real_matrices"]  # slow ones
 FAMILIES = {  # of files, and the tests that are theirs, quick ones first
     r"_interrupt|signals": [["tests/faults/test_signals.py"]],
+    r"_transforms": [["tests/jacobian/test_transforms.py"], ["tests/krylov"]],
     r"_library": [["tests/site/test_torch_version.py"]],
     r"distributed|_two_level|partition": RANKS,
     r"__main__|equations": [["tests/programs/test_command_line.py", "tests/graphs/test_golden.py"]],
     r"_construct|/coo|triplets": [["tests/files/test_npz.py", "tests/matrix/test_construct.py"]],
     r"files|matrix_market|npz|mtx|inflate|file\.h": [["tests/files"]],
     r"attention|/_?gat|online_softmax|/softmax|dropout|graphs|nn/|edges|datasets|synthetic|heads": [["tests/graphs"]],
-    r"krylov|linear_operator|_transforms|convergence|dot_exact|exact_sum": [["tests/krylov"]],
+    r"krylov|linear_operator|convergence|dot_exact|exact_sum": [["tests/krylov"]],
     r"precondition|incomplete|aggregate|cycle|amg": [["tests/precondition"]],
     r"spectral|basis|deflate|lanczos|border": [["tests/spectral"]],
     r"jacobian|colour|probe|_root": [["tests/jacobian"]],
