@@ -25,12 +25,13 @@ OPS = [f"tests/table/test_{name}.py" for name in ROWS]
 ALL = [["tests/mutation", *OPS, "-k", QUICK], ["tests/table/test_raw_ops.py", "-k", QUICK], ["tests/site/test_docs.py"]]
 RANKS = [
     ["tests/distributed/test_partition.py", "tests/distributed/test_files.py"],
-    ["tests/distributed/test_on_ranks.py", "-k", "[2-"],
+    ["tests/distributed/test_on_ranks.py", "-k", "[2- or [3-"],
 ]
 WITHOUT = ["--ignore=tests/matrix/test_pages.py", "-k", "not real_matrices"]  # slow ones
 FAMILIES = {  # of files, and the tests that are theirs, quick ones first
     r"_interrupt|signals": [["tests/faults/test_signals.py"]],
     r"_transforms": [["tests/jacobian/test_transforms.py"], ["tests/krylov"]],
+    r"_checkpoint": [["tests/faults/test_resume.py"], ["tests/graphs"]],
     r"_library": [["tests/site/test_torch_version.py"]],
     r"distributed|_two_level|partition": RANKS,
     r"__main__|equations": [["tests/programs/test_command_line.py", "tests/graphs/test_golden.py"]],

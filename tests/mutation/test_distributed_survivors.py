@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,18 @@ def test_a_checkpoint_of_no_rows_is_written_by_rank_0() -> None:
     assert len(gs.distributed.Rows(torch.zeros(0, 2), nothing).__create_chunk_list__()) == 1
     some = gs.distributed.scatter(random_matrix(4, 6))
     assert len(gs.distributed.Rows(torch.zeros(4, 2), some).__create_chunk_list__()) == 1
+
+
+def test_a_function_is_no_block_of_two_levels() -> None:
+    D = gs.distributed.scatter(gs.poisson(6))
+    with pytest.raises(TypeError, match="two_level: M must be a preconditioner of this module or a Factor"):
+        gs.linalg.two_level(D, lambda r: r, coarse_size=2)
+
+
+@pytest.mark.parametrize("count", [-1, 2**63, 0.5, True])
+def test_a_plan_holds_counts(tmp_path: Path, count: float) -> None:
+    gs.distributed.save(random_matrix(4, 4), tmp_path, 1)
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps({**plan, "id": count}))
+    with pytest.raises(ValueError, match="a number is not a count"):
+        gs.distributed.load(tmp_path)

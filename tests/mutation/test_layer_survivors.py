@@ -10,7 +10,7 @@ import torch
 
 import gossamer as gs
 from gossamer.nn import _edges
-from gossamer.nn.node_classifier import RECIPES, Trained
+from gossamer.nn.node_classifier import RECIPES, Trained, train
 
 ops = torch.ops.gossamer
 
@@ -67,3 +67,9 @@ def test_one_buffer_of_a_module_is_replaced() -> None:
     module = gs.nn.SparseParameter(gs.from_coo([0, 1], [0, 1], torch.ones(2), (2, 3)))
     module.indices = torch.tensor([2, 0], dtype=module.indices.dtype)
     assert module.matrix.to_dense().tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_patience_of_one_epoch_ends_the_training() -> None:
+    graph = gs.datasets.stochastic_block_model((60, 60), seed=0)
+    _, trained = train(graph, dataclasses.replace(RECIPES["gcn"], patience=1, epochs=300, lr=0.5))
+    assert len(trained.losses) < 300

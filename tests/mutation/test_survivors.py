@@ -246,3 +246,10 @@ def test_types_of_arrays_count_and_those_of_lists_do_not() -> None:
 def test_a_shape_that_does_not_fit_is_named(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="reshape: "):
         random_matrix(5, 4).reshape(*shape)
+
+
+def test_the_last_argument_is_also_counted_from_the_end() -> None:
+    x = torch.tensor([1.0, 2.0])
+    assert gs.jacobian(torch.sin, argnums=-1)(x).values.tolist() == torch.cos(x).tolist()
+    with pytest.raises(ValueError, match="argnums is -2, but there are 1 arguments"):
+        gs.jacobian(torch.sin, argnums=-2)(x)
