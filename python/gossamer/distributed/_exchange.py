@@ -69,9 +69,10 @@ class Exchange:
         """Where values of A's entries go to be those of the transpose: {out, into, send, recv}."""
         return self.plan[10], self.plan[11], self._list(4), self._list(5)
 
-    def halo_of(self, columns: bool) -> tuple[Tensor, list[int], list[int]]:
-        """Which own rows are sent, how many to each rank, how many come from each: of A, or of its transpose."""
-        return (self.plan[2], self._list(0), self._list(1)) if columns else (self.plan[7], self._list(2), self._list(3))
+    @property
+    def halo(self) -> tuple[Tensor, list[int], list[int]]:
+        """Which own rows of x are sent for A x, how many to each rank, how many come from each."""
+        return self.plan[2], self._list(0), self._list(1)
 
 
 class Block(Pattern):
@@ -84,7 +85,7 @@ class Block(Pattern):
     def of(cls, exchange: Exchange) -> Block:
         indptr, indices = exchange.plan[:2]
         rows, owned = exchange.counts[:2]
-        block = cls(indptr, indices, (rows, owned + sum(exchange.halo_of(columns=True)[2])), check=False, simple=None)
+        block = cls(indptr, indices, (rows, owned + sum(exchange.halo[2])), check=False, simple=None)
         block.exchange = exchange
         return block
 

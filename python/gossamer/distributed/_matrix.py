@@ -194,7 +194,7 @@ class DistributedMatrix(RowWise):
         >>> A.halo(torch.arange(3.0))
         tensor([0., 1., 2.])
         """
-        index, send, recv = self.exchange.halo_of(columns=True)
+        index, send, recv = self.exchange.halo
         if x.shape[:1] != (self.local_shape[1],):
             refuse(f"halo: x has shape {tuple(x.shape)}, but this rank owns {self.local_shape[1]} columns", self.group)
         return torch.cat([x, _ops.halo(x, index, send, recv, self.group)])

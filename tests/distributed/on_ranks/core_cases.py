@@ -106,7 +106,7 @@ def case_without_halo_and_with_halo_only(mesh: Any) -> None:
     away = (own + 6) % n  # columns of the next rank alone
     for columns in (own, away):
         pair = Pair(gs.from_coo(own, columns, numbers(n), (n, n)), mesh)
-        halo = sum(pair.D.exchange.halo_of(columns=True)[2])
+        halo = sum(pair.D.exchange.halo[2])
         assert halo == (0 if columns is own or mesh.size() == 1 else 6)
         pair.spmm(numbers(n, 3))
         pair.spmm(numbers(n, 3), transpose=True)
@@ -166,7 +166,7 @@ def case_kept_halo(mesh: Any) -> None:
     pair.spmm(X)
     pair.spmm(X, transpose=True)
     pair.sddmm(X, numbers(40, 3, seed=1))
-    halo = len(pair.D.exchange.halo_of(columns=True)[0]) * 3 * 8
+    halo = len(pair.D.exchange.halo[0]) * 3 * 8
     for keep, bytes_sent in ((False, 2 * halo), (True, halo)):
         D = pair.D.detach().clone().requires_grad_()
         D.keep_halo = keep
