@@ -173,7 +173,8 @@ def command_line(random: Random) -> bool:
         words += ["--epochs", "1", "--runs", "1"]
     if words[:1] == ["export-golden"]:
         words += ["--out", str(folder() / "golden.npz")]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    nowhere = io.StringIO()  # files are named by what stands in the arguments: not here
+    with contextlib.chdir(folder()), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         try:
             code = main(words)
         except SystemExit as stop:
