@@ -132,7 +132,7 @@ setup: $(VENV)/.ready
 REQUIREMENTS := $(if $(HASHED),--require-hashes -r requirements-hashed.txt,-r requirements-dev.txt)
 $(VENV)/.ready: requirements-dev.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile $(REQUIREMENTS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(REQUIREMENTS)
 	echo "$(CURDIR)/python" > "$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')/gossamer-dev.pth"
 	touch $@
 
