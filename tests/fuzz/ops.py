@@ -73,7 +73,7 @@ def changed(random: Random, name: str, argument: str, x: Any) -> Any:
         if kind == 0:
             return list(x[:-1])
         if kind == 1:  # one more; not in place of one that was dropped, which is trusted
-            whole = contents or name in table.SYMBOLIC or len(x) in (2, 3, 5, 6, 7)
+            whole = contents or len(x) in (2, 3, 5, 6, 7)
             return [*x, x[random.randrange(len(x))]] if whole else list(x)
         k = random.randrange(len(x))
         return [*x[:k], other_tensor(random, x[k], name in table.SYMBOLIC), *x[k + 1 :]]

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from random_matrix import random_matrix
 from torch import Tensor
 
 import gossamer as gs
-
-
-def random_matrix(m: int, n: int) -> gs.SparseMatrix:
-    return gs.random(m, n, 0.2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
 
 
 @pytest.mark.parametrize("part", [-1, 1])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
+from random_matrix import random_matrix
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -31,10 +32,6 @@ class Calls(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.count[func._schema.name] += 1
         return func(*args, **(kwargs or {}))
-
-
-def random_matrix(m: int, n: int, density: float = 0.1) -> gs.SparseMatrix:
-    return gs.random(m, n, density, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
 
 
 @pytest.mark.parametrize("kind", ["lu", "auto"])

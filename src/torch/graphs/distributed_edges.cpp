@@ -20,6 +20,7 @@
 #include "core/op.h"
 #include "distributed/exchange.h"
 #include "graphs/degrees.h"
+#include "graphs/self_loops.h"
 
 namespace gossamer {
 namespace {
@@ -64,8 +65,7 @@ void check_keys_of(const char* op, const char* name, const Tensor& keys, int64_t
 std::tuple<Tensor, Tensor, Tensor> ops::distributed_edges(const Tensor& indptr, const Tensor& indices,
                                                           const Tensor& column_keys, int64_t self_loops) {
   const KeptResults kept;
-  TORCH_CHECK_VALUE(self_loops >= 0 && self_loops <= 2, op_name, ": self_loops must be 0, 1 or 2, not ", self_loops);
-  const auto loops = static_cast<SelfLoops>(self_loops);
+  const SelfLoops loops = self_loops_of(op_name, self_loops);
   const int64_t rows = indptr.size(0) - 1, cols = column_keys.size(0);
   TORCH_CHECK_VALUE(rows >= 0, op_name, ": indptr is empty");
   check_keys_of(op_name, "column_keys", column_keys, cols);

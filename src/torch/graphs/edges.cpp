@@ -15,6 +15,7 @@
 #include "core/launch.h"
 #include "core/op.h"
 #include "graphs/degrees.h"
+#include "graphs/self_loops.h"
 #include "structure/device.h"
 #include "structure/scans.h"
 
@@ -86,8 +87,8 @@ std::tuple<Tensor, Tensor, Tensor> with_self_loops(const Tensor& edge_index, at:
   const KeptResults kept;
   check_edge_index("edges", edge_index);
   TORCH_CHECK_VALUE(shape.size() == 2, "edges: shape must be (destinations, sources), not ", shape.size(), " numbers");
-  TORCH_CHECK_VALUE(self_loops >= 0 && self_loops <= 2, "edges: self_loops must be 0, 1 or 2, not ", self_loops);
-  if (self_loops == static_cast<int64_t>(SelfLoops::none)) return ops::graph(edge_index, shape);
+  const SelfLoops kind = self_loops_of("edges", self_loops);
+  if (kind == SelfLoops::none) return ops::graph(edge_index, shape);
   const int64_t given = edge_index.size(1), n = std::min(shape[0], shape[1]);
   const auto integers = at::TensorOptions().dtype(at::kLong).device(edge_index.device());
   const Tensor all = edge_index.to(at::kLong), nodes = at::arange(n, integers);
@@ -96,7 +97,7 @@ std::tuple<Tensor, Tensor, Tensor> with_self_loops(const Tensor& edge_index, at:
   if (count < 0) return ops::graph(edge_index, shape);
   const Tensor others = device_patterns::places(is_loop.logical_not(), count);
   Tensor loops = nodes + given;
-  if (self_loops == static_cast<int64_t>(SelfLoops::remaining)) {
+  if (kind == SelfLoops::remaining) {
     const Tensor own = device_patterns::places(is_loop, given - count), at = all.select(0, 0).index_select(0, own);
     const Tensor last = at::full({n}, -1, integers).scatter_reduce(0, at, own, "amax");
     loops = at::where(last.ge(0), last, loops);
